@@ -1,0 +1,176 @@
+/** The public types of `lookback`. Shapes use the words of the field: B batch, H heads, Lq / Lk query and key length. */
+
+/** A dense tensor in row-major order: what onnxruntime's and transformers.js' tensors already are. */
+export interface TensorLike<Data = ArrayLike<number> | ArrayBufferView> {
+  readonly data: Data;
+  readonly dims: readonly number[];
+}
+
+/** Float data that may enter a calculation: float32, or Float16Array where the engine has it (converted). */
+export type FloatTensor = TensorLike<Float32Array | ArrayBufferView> | WasmTensor;
+
+/** A boolean mask given as data: 1 (true) = may attend. */
+export type MaskTensor = TensorLike<Uint8Array | boolean[] | Int32Array | BigInt64Array>;
+
+/** A tensor that is returned: a plain copy outside of wasm memory. */
+export interface Tensor {
+  data: Float32Array;
+  dims: number[];
+}
+
+export interface IntTensor {
+  data: Int32Array;
+  dims: number[];
+}
+
+/** A float32 tensor that lives in wasm memory, so that calls need not copy it. */
+export interface WasmTensor {
+  readonly dims: readonly number[];
+  readonly disposed: boolean;
+  /** A copy of the values. */
+  read(): Float32Array;
+  /** Replaces all values; `data` must have exactly as many. */
+  write(data: ArrayLike<number>): void;
+  dispose(): void;
+  [Symbol.dispose](): void;
+}
+
+/** Which stage of the calculation to return, in ONNX's order of `qk_matmul_output_mode` 3, 0, 1, 2. */
+export type WeightsKind = "softmax" | "scores" | "capped" | "masked";
+
+export interface WeightsRequest {
+  kind?: WeightsKind;
+  /** Query heads to return, in this order; default all. */
+  heads?: readonly number[];
+  /** Query rows [from, to) to return; default all. */
+  queries?: readonly [number, number];
+}
+
+/** Sets the position of query row 0: 'start' = 0, 'end' = Lk − Lq, a number, or one number per batch row. */
+export type QueryOffset = "start" | "end" | number | readonly number[] | Int32Array;
+
+export interface AttentionOptions {
+  /** Query heads; required for 2-D and 3-D inputs, where heads are folded into the last dimension. */
+  heads?: number;
+  /** Key/value heads (grouped-query attention); default `heads`. */
+  kvHeads?: number;
+  /** Multiplies Q·Kᵀ; default 1/√headDim. */
+  scale?: number;
+  /** scores become softcap · tanh(scores / softcap). */
+  softcap?: number;
+  /** Key j is visible to query i iff j ≤ i + offset. */
+  causal?: boolean;
+  queryOffset?: QueryOffset;
+  /** Boolean mask, 1 = may attend, broadcast from the right to [B, H, Lq, Lk]. */
+  mask?: Mask | MaskTensor;
+  /** Float bias, added after scale and softcap, broadcast from the right to [B, H, Lq, Lk]; −∞ masks. */
+  bias?: FloatTensor;
+  /** Returns the attention weights (or an earlier stage of them), [B, H, Lq, Lk]. */
+  weights?: WeightsKind | WeightsRequest;
+  /** Returns log(Σ exp(score)) per row, [B, H, Lq]. */
+  logSumExp?: boolean;
+  /** Writes results into the caller's arrays or wasm tensors instead of new ones. */
+  out?: {
+    output?: Float32Array | TensorLike<Float32Array> | WasmTensor;
+    weights?: Float32Array | TensorLike<Float32Array> | WasmTensor;
+    logSumExp?: Float32Array | TensorLike<Float32Array> | WasmTensor;
+  };
+}
+
+export interface AttentionResult {
+  /** In the layout of the query: [B, H, Lq, Dv] or [B, Lq, H·Dv] or [Lq, H·Dv]. */
+  output: Tensor;
+  /** [B, H, Lq, Lk] (or the requested heads and rows of it). */
+  weights?: Tensor;
+  /** [B, H, Lq]. */
+  logSumExp?: Tensor;
+}
+
+/** A boolean mask [Lq, Lk] that knows its meaning: true = may attend. Immutable. */
+export interface Mask {
+  readonly dims: readonly number[];
+  /** 0 / 1, row-major. */
+  readonly data: Uint8Array;
+  and(other: Mask): Mask;
+  or(other: Mask): Mask;
+  not(): Mask;
+  /** May query i attend to key j? */
+  visible(i: number, j: number): boolean;
+  /** The additive form: 0 where visible, −∞ elsewhere. */
+  toBias(): Tensor;
+  /** A little picture, a row per query. */
+  toString(): string;
+}
+
+export interface MultiHeadAttentionConfig {
+  /** Width of the input and of the output. */
+  embedDim: number;
+  heads: number;
+  /** Default `heads`. */
+  kvHeads?: number;
+  /** Width of the memory's keys, default `embedDim`. */
+  keyDim?: number;
+  /** Width of the memory's values, default `embedDim`. */
+  valueDim?: number;
+  /** Biases of all four projections; default true. */
+  bias?: boolean;
+}
+
+export type StateDict = Record<string, FloatTensor>;
+
+export interface LayerForwardOptions extends Omit<AttentionOptions, "heads" | "kvHeads" | "out"> {
+  /** Cross-attention: keys and values are projected from here, [B, Lk, keyDim]. */
+  memory?: FloatTensor;
+  /** The values' source, [B, Lk, valueDim], where it is not the keys'; default `memory`. */
+  memoryValues?: FloatTensor;
+}
+
+/** Multi-head attention with its four projections, as torch.nn.MultiheadAttention (batch_first). */
+export interface MultiHeadAttention {
+  readonly config: Required<MultiHeadAttentionConfig>;
+  readonly disposed: boolean;
+  /** Takes parameters by PyTorch's names; missing, unknown or misshapen ones are an error and change nothing. */
+  load(state: StateDict): void;
+  /** The parameters by PyTorch's names. */
+  state(): Record<string, Tensor>;
+  /** x: [B, L, embedDim] or [L, embedDim]. */
+  forward(x: FloatTensor, options?: LayerForwardOptions): AttentionResult;
+  dispose(): void;
+  [Symbol.dispose](): void;
+}
+
+export interface MemoryReport {
+  /** Bytes held by live objects (tensors, layers, …). */
+  bytes: number;
+  /** Number of live objects. */
+  allocations: number;
+  /** The size of the wasm memory itself, which never shrinks. */
+  reserved: number;
+}
+
+export type Variant = "simd" | "relaxed";
+
+export interface LookbackOptions {
+  /** 'auto' takes 'relaxed' (fused multiply-add) where the engine has it. */
+  variant?: "auto" | Variant;
+  /** Where the wasm is: a URL (then name the `variant`), or a function that gives one. */
+  wasmUrl?: string | URL | ((variant: Variant, threaded: boolean) => string | URL);
+  /** The wasm's bytes (then name the `variant`). */
+  wasmBinary?: ArrayBuffer | ArrayBufferView;
+  /** The compiled wasm (then name the `variant`). */
+  wasmModule?: WebAssembly.Module;
+}
+
+/** An instance of the engine: its own wasm memory and everything that lives in it. */
+export interface Lookback {
+  readonly variant: Variant;
+  /** Whether multiply-add really rounds once here (tested at start, not assumed). */
+  readonly fused: boolean;
+  readonly disposed: boolean;
+  attention(q: FloatTensor, k: FloatTensor, v: FloatTensor, options?: AttentionOptions): AttentionResult;
+  multiHeadAttention(config: MultiHeadAttentionConfig): MultiHeadAttention;
+  tensor(data: ArrayLike<number> | null, dims: readonly number[]): WasmTensor;
+  memory(): MemoryReport;
+  dispose(): void;
+  [Symbol.dispose](): void;
+}
