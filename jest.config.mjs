@@ -1,0 +1,25 @@
+/** Tests run against the built dist/, as ES modules: start Node with --experimental-vm-modules (npm test does). */
+const shared = {
+  testEnvironment: "node",
+  extensionsToTreatAsEsm: [".ts"],
+  transform: {
+    "^.+\\.ts$": [
+      "@swc/jest",
+      { jsc: { target: "es2022", parser: { syntax: "typescript" } }, module: { type: "es6" }, sourceMaps: "inline" },
+    ],
+  },
+  moduleNameMapper: {
+    "^lookback$": "<rootDir>/dist/node.js",
+    // A test helper may be imported by the name its JavaScript would have.
+    "^(\\.{1,2}/.*)\\.js$": ["$1.js", "$1.ts"],
+  },
+  modulePathIgnorePatterns: ["<rootDir>/build/", "<rootDir>/tests/nodes/node_modules/", "<rootDir>/tests/package/"],
+};
+
+/** @type {import("jest").Config} */
+export default {
+  projects: [
+    { ...shared, displayName: "js", testMatch: ["<rootDir>/tests/js/**/*.test.ts"] },
+    { ...shared, displayName: "browser", testMatch: ["<rootDir>/tests/browser/**/*.test.ts"] },
+  ],
+};
