@@ -1,6 +1,6 @@
 /**
  * What the generated module offers to `heap.ts`: plain numbers only. Pointers are byte offsets into wasm memory (0 = absent);
- * strides are in elements. The C++ side of each record is in bindings/marshal.hpp, registered in bindings/module.cpp.
+ * strides are in elements. Every field of a record is always given. The C++ side of each record is in bindings/marshal.hpp, registered in bindings/module.cpp.
  */
 
 /** A float32 operand seen as [batch, heads, length, width]; the last dimension is contiguous. */
@@ -64,6 +64,9 @@ export interface RawLayerCall {
   memoryKeys: number;
   /** [batch, keyLength, valueDim]. */
   memoryValues: number;
+  /** The memory's keys and values already projected, both [batch, keyLength, kvHeads · headDim]: the memory is then not read. Both or neither (0). */
+  projectedKeys: number;
+  projectedValues: number;
   /** [batch, queryLength, embedDim], contiguous. */
   output: number;
   embedDim: number;
@@ -80,17 +83,35 @@ export interface RawLayerCall {
   outputBias: number;
 }
 
+/** output[row] = weight · input[row] + bias. */
+export interface RawLinearCall {
+  /** [rows, inputs], contiguous. */
+  input: number;
+  /** Packed by packLinear. */
+  weight: number;
+  /** float32[outputs], or 0. */
+  bias: number;
+  /** [rows, outputs], contiguous. */
+  output: number;
+  rows: number;
+  inputs: number;
+  outputs: number;
+}
+
 /** Numbers of `enum class Status` (cpp/include/lookback/status.hpp); 0 is ok. */
 export type RawStatus = number;
 
 export interface RawModule {
+  /** Replaced when the memory grows: only its `buffer` is used, anew for every access. */
   HEAPU8: Uint8Array;
-  HEAP32: Int32Array;
-  HEAPF32: Float32Array;
   _malloc(bytes: number): number;
   _free(pointer: number): void;
   fusedMultiplyAdd(): boolean;
   statusMessage(status: RawStatus): string;
+  /**
+   * Workspace sizes are doubles, so that one beyond 2³² arrives as it is. Asked before memory is laid out: pointers in `call` say only
+   * absent (0) or present (anything else).
+   */
   attentionWorkspaceBytes(call: RawAttentionCall): number;
   attention(call: RawAttentionCall): RawStatus;
   packedLinearBytes(inputs: number, outputs: number): number;
@@ -98,6 +119,7 @@ export interface RawModule {
   packLinear(weight: number, inputs: number, outputs: number, packed: number): RawStatus;
   /** The inverse: packed panels → weight [outputs, inputs]. */
   unpackLinear(packed: number, inputs: number, outputs: number, weight: number): RawStatus;
+  linear(call: RawLinearCall): RawStatus;
   layerWorkspaceBytes(call: RawLayerCall): number;
   layerForward(call: RawLayerCall): RawStatus;
 }
