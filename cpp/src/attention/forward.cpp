@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attention/look.hpp"
+#include "attention/score_block.hpp"
+#include "attention/visibility.hpp"
+#include "attention/workspace.hpp"
+#include "kernels/pack.hpp"
+#include "kernels/value_tile.hpp"
+#include "lookback/attention.hpp"
+
+namespace lookback {
+namespace {
+
+using namespace kernels;
+
+/// Copies one head's values into column panels; notes which blocks hold NaN or ±∞.
+void pack_values(const AttentionCall& call, Index batch, Index kv_head, Workspace& work) noexcept {
+  for (Index block = 0; block < block_count(call.shape.key_length); ++block) {
+    const Index first = block * block_keys;
+    const Index count = std::min(block_keys, call.shape.key_length - first);
+    const float* source = call.inputs.values.row(batch, kv_head, first);
+    work.block_is_finite[block] =
+        pack_columns(source, call.inputs.values.row_stride, count, call.shape.value_dim,
+                     work.value_panels + first * panel_width, work.value_panel_stride)
+            ? 1
+            : 0;
+  }
+}
+
+/// The product with a block of values that holds NaN or ±∞: each row only takes part in what it sees.
+void accumulate_carefully(const AttentionCall& call, const TileRows& rows, KeyRange keys, Workspace& work) noexcept {
+  const float* probabilities = work.scores + (keys.from % block_keys) * tile_queries;
+  for (Index row = 0; row < rows.count; ++row) {
+    static_cast<void>(visible_keys(call, rows, row, keys, work.visible));
+    for (Index panel = 0; panel < work.value_panel_count; ++panel) {
+      accumulate_visible_values(probabilities + row, work.visible,
+                                work.value_panels + panel * work.value_panel_stride + keys.from * panel_width,
+                                keys.count(), work.correction[row],
+                                work.accumulators + row * work.accumulator_stride + panel * panel_width);
+    }
+  }
+}
+
+void accumulate(const TileRows& rows, KeyRange keys, Workspace& work) noexcept {
+  for (Index panel = 0; panel < work.value_panel_count; ++panel) {
+    for (Index first = 0; first < rows.count; first += register_rows) {
+      const Index row_count = std::min(register_rows, rows.count - first);
+      const KeyRange range = intersect(keys, rows.hull(first, row_count));
+      if (range.empty()) continue;
+      accumulate_values(work.scores + (range.from % block_keys) * tile_queries + first, row_count,
+                        work.value_panels + panel * work.value_panel_stride + range.from * panel_width, range.count(),
+                        work.correction + first,
+                        work.accumulators + first * work.accumulator_stride + panel * panel_width,
+                        work.accumulator_stride);
+    }
+  }
+}
+
+/// Lets the sink into the denominator: it has a logit and no value.
+void join_sink(float sink, const TileRows& rows, Workspace& work, float* factor) noexcept {
+  for (Index row = 0; row < rows.count; ++row) {
+    const float old_maximum = work.state->maximum[row];
+    const float maximum = std::max(old_maximum, sink);
+    if (maximum == -std::numeric_limits<float>::infinity()) continue;
+    factor[row] = std::exp(old_maximum - maximum);
+    work.state->sum[row] = work.state->sum[row] * factor[row] + std::exp(sink - maximum);
+    work.state->maximum[row] = maximum;
+  }
+}
+
+void finish_rows(const AttentionCall& call, const TileRows& rows, Workspace& work) noexcept {
+  float factor[tile_queries];
+  std::fill(factor, factor + tile_queries, 1.0F);
+  if (call.scores.sinks != nullptr) join_sink(call.scores.sinks[rows.head], rows, work, factor);
+  for (Index row = 0; row < rows.count; ++row) {
+    const float sum = work.state->sum[row];
+    const float inverse = sum == 0.0F ? 0.0F : factor[row] / sum;
+    store_scaled_row(work.accumulators + row * work.accumulator_stride, call.shape.value_dim, inverse,
+                     call.outputs.output.row(rows.batch, rows.head, rows.first_query + row));
+    if (call.outputs.log_sum_exp == nullptr) continue;
+    const Index at = (rows.batch * call.shape.heads + rows.head) * call.shape.query_length + rows.first_query + row;
+    call.outputs.log_sum_exp[at] = static_cast<float>(
+        static_cast<double>(work.state->maximum[row]) + std::log(static_cast<double>(sum)));
+  }
+}
+
+void attend_tile(const AttentionCall& call, const TileRows& rows, Workspace& work) noexcept {
+  std::fill(work.state->maximum, work.state->maximum + tile_queries, -std::numeric_limits<float>::infinity());
+  std::fill(work.state->sum, work.state->sum + tile_queries, 0.0F);
+  std::fill(work.accumulators, work.accumulators + tile_queries * work.accumulator_stride, 0.0F);
+  pack_queries(call, rows, work);
+
+  const KeyRange tile_keys = rows.hull(0, rows.count);
+  Look look(call, rows, tile_keys);
+  for (Index first = tile_keys.from / block_keys * block_keys; first < tile_keys.to; first += block_keys) {
+    const KeyRange block{static_cast<std::int32_t>(first), static_cast<std::int32_t>(first + block_keys)};
+    const KeyRange keys = intersect(block, tile_keys);
+    const bool seen = probabilities_of_block(call, rows, keys, work);
+    look.take_block(keys, work);
+    if (!seen) continue;
+    if (work.block_is_finite[first / block_keys] != 0) {
+      accumulate(rows, keys, work);
+    } else {
+      accumulate_carefully(call, rows, keys, work);
+    }
+  }
+  finish_rows(call, rows, work);
+  look.finish(work);
+}
+
+}  // namespace
+
+Status attention_forward(const AttentionCall& call, void* workspace, std::size_t workspace_bytes) noexcept {
+  if (const Status status = validate_attention(call); status != Status::ok) return status;
+  if (workspace == nullptr || static_cast<double>(workspace_bytes) < attention_workspace_bytes(call)) {
+    return Status::workspace_too_small;
+  }
+  Workspace work(call.shape, workspace);
+  const Index group = call.shape.heads / call.shape.kv_heads;
+  for (Index batch = 0; batch < call.shape.batch; ++batch) {
+    for (Index kv_head = 0; kv_head < call.shape.kv_heads; ++kv_head) {
+      pack_values(call, batch, kv_head, work);
+      for (Index first = 0; first < call.shape.query_length; first += tile_queries) {
+        for (Index head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+          attend_tile(call, TileRows(call, batch, head, first), work);
+        }
+      }
+    }
+  }
+  return Status::ok;
+}
+
+}  // namespace lookback

@@ -1,0 +1,171 @@
+#include "attention/score_block.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/adjust.hpp"
+#include "kernels/pack.hpp"
+#include "kernels/row_tile.hpp"
+
+namespace lookback {
+namespace {
+
+using namespace kernels;
+
+/// One panel of a tile against one block of keys.
+struct PanelBlock {
+  const AttentionCall& call;
+  const TileRows& rows;
+  Workspace& work;
+  Index first_row;  ///< of the panel within the tile
+  Index row_count;  ///< rows of it that exist
+
+  [[nodiscard]] float* scores(Index key) const noexcept {
+    return work.scores + (key % block_keys) * tile_queries + first_row;
+  }
+
+  /// Q·K for the keys; their maximum joins `maximum`.
+  void multiply(KeyRange keys, float* maximum) const noexcept {
+    const Index kv_head = rows.head * call.shape.kv_heads / call.shape.heads;
+    const ConstView& k = call.inputs.keys;
+    const float* panel = work.query_panels + first_row * call.shape.head_dim;
+    multiply_rows_with_maximum(k.row(rows.batch, kv_head, keys.from), k.row_stride, keys.count(), panel,
+                               call.shape.head_dim, scores(keys.from), tile_queries, maximum);
+  }
+
+  void cap(KeyRange keys) const noexcept {
+    if (call.scores.softcap > 0.0F) cap_scores(scores(keys.from), keys.count(), call.scores.softcap);
+  }
+
+  void add_biases(KeyRange keys) const noexcept {
+    if (const BiasView& bias = call.scores.bias; bias.data != nullptr) {
+      const float* source = bias.row(rows.batch, rows.head, rows.first_query + first_row) + keys.from * bias.key_stride;
+      add_bias(scores(keys.from), keys.count(), source, bias.query_stride, bias.key_stride, row_count);
+    }
+    if (call.scores.alibi_slopes != nullptr) {
+      add_distance_penalty(scores(keys.from), keys.count(), keys.from, rows.position + first_row,
+                           call.scores.alibi_slopes[rows.head]);
+    }
+  }
+
+  [[nodiscard]] bool changes_scores() const noexcept {
+    return call.scores.softcap > 0.0F || call.scores.bias.data != nullptr || call.scores.alibi_slopes != nullptr;
+  }
+
+  /// Fills work.visible for the panel's rows; lanes without a row repeat the last one.
+  [[nodiscard]] Coverage look_for_holes(KeyRange keys) const noexcept {
+    bool none = true;
+    bool all = true;
+    for (Index lane = 0; lane < panel_width; ++lane) {
+      const Index row = first_row + std::min(lane, row_count - 1);
+      const Coverage coverage = visible_keys(call, rows, row, keys, work.visible + lane * block_keys);
+      none = none && coverage == Coverage::none;
+      all = all && coverage == Coverage::all;
+    }
+    return none ? Coverage::none : all ? Coverage::all : Coverage::some;
+  }
+
+  /// The keys of `keys` that every row of the panel sees as far as bands go.
+  [[nodiscard]] KeyRange core(KeyRange keys) const noexcept {
+    KeyRange range = keys;
+    for (Index row = first_row; row < first_row + row_count; ++row) {
+      range = intersect(range, {rows.from[row], rows.to[row]});
+    }
+    return range.empty() ? KeyRange{keys.to, keys.to} : range;
+  }
+
+  void hide_band(KeyRange keys) const noexcept {
+    if (keys.empty()) return;
+    hide_outside_band(scores(keys.from), keys.count(), keys.from, rows.from + first_row, rows.to + first_row);
+  }
+
+  /// Masked scores of `keys` and their maximum, where bands alone decide and scores stay as they are: the maximum of the part that
+  /// all rows see is taken in registers.
+  void score_plainly(KeyRange keys, float* maximum) const noexcept {
+    const KeyRange inside = core(keys);
+    const KeyRange edges[2] = {{keys.from, inside.from}, {inside.to, keys.to}};
+    if (!inside.empty()) multiply(inside, maximum);
+    for (const KeyRange& edge : edges) {
+      if (edge.empty()) continue;
+      float unused[panel_width] = {};
+      multiply(edge, unused);
+      hide_band(edge);
+      join_maximum(scores(edge.from), edge.count(), maximum);
+    }
+  }
+
+  void score_fully(KeyRange keys, Coverage coverage, float* maximum) const noexcept {
+    float unused[panel_width] = {};
+    multiply(keys, unused);
+    cap(keys);
+    add_biases(keys);
+    if (coverage == Coverage::some) hide_masked(scores(keys.from), keys.count(), work.visible, block_keys);
+    join_maximum(scores(keys.from), keys.count(), maximum);
+  }
+};
+
+/// One panel's probabilities over `tile_keys`; false if it sees none of them.
+bool probabilities_of_panel(const PanelBlock& panel, KeyRange tile_keys) noexcept {
+  Workspace& work = panel.work;
+  KeyRange keys = intersect(tile_keys, panel.rows.hull(panel.first_row, panel.row_count));
+  bool plain = !panel.changes_scores();
+  Coverage coverage = keys.empty() ? Coverage::none : Coverage::all;
+  if (!keys.empty() && (!plain || has_holes(panel.call))) {
+    coverage = panel.look_for_holes(keys);
+    plain = plain && coverage == Coverage::all;
+  }
+  if (coverage == Coverage::none) {
+    fill_zero(panel.scores(tile_keys.from), tile_keys.count());
+    std::fill_n(work.correction + panel.first_row, panel_width, 1.0F);
+    return false;
+  }
+  float maximum[panel_width];
+  std::fill_n(maximum, panel_width, -std::numeric_limits<float>::infinity());
+  if (plain) {
+    panel.score_plainly(keys, maximum);
+  } else {
+    panel.score_fully(keys, coverage, maximum);
+  }
+  exponentiate(panel.scores(keys.from), keys.count(), maximum, work.state->maximum + panel.first_row,
+               work.state->sum + panel.first_row, work.correction + panel.first_row);
+  fill_zero(panel.scores(tile_keys.from), keys.from - tile_keys.from);
+  if (keys.to < tile_keys.to) fill_zero(panel.scores(keys.to), tile_keys.to - keys.to);
+  return true;
+}
+
+}  // namespace
+
+void pack_queries(const AttentionCall& call, const TileRows& rows, Workspace& work) noexcept {
+  const ConstView& q = call.inputs.queries;
+  for (Index first = 0; first < rows.count; first += panel_width) {
+    pack_rows_as_lanes(q.row(rows.batch, rows.head, rows.first_query + first), q.row_stride,
+                       std::min(panel_width, rows.count - first), call.shape.head_dim, call.scores.scale,
+                       work.query_panels + first * call.shape.head_dim);
+  }
+}
+
+void scores_of_block(const AttentionCall& call, const TileRows& rows, KeyRange keys, WeightsKind stage,
+                     Workspace& work) noexcept {
+  for (Index first = 0; first < rows.count; first += panel_width) {
+    const PanelBlock panel{call, rows, work, first, std::min(panel_width, rows.count - first)};
+    float unused[panel_width] = {};
+    panel.multiply(keys, unused);
+    if (stage == WeightsKind::scores) continue;
+    panel.cap(keys);
+    if (stage == WeightsKind::capped) continue;
+    panel.add_biases(keys);
+    static_cast<void>(panel.look_for_holes(keys));
+    hide_masked(panel.scores(keys.from), keys.count(), work.visible, block_keys);
+  }
+}
+
+bool probabilities_of_block(const AttentionCall& call, const TileRows& rows, KeyRange keys, Workspace& work) noexcept {
+  bool seen = false;
+  for (Index first = 0; first < rows.count; first += panel_width) {
+    const PanelBlock panel{call, rows, work, first, std::min(panel_width, rows.count - first)};
+    seen = probabilities_of_panel(panel, keys) || seen;
+  }
+  return seen;
+}
+
+}  // namespace lookback

@@ -1,0 +1,35 @@
+#pragma once
+
+// Scratch memory of one thread, planned before a call: nothing is allocated in the middle of it.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/softmax.hpp"
+#include "lookback/attention.hpp"
+
+namespace lookback {
+
+struct Workspace {
+  float* query_panels = nullptr;        ///< [tile_panels][D][panel_width]: a tile's queries, scaled
+  float* scores = nullptr;              ///< [block_keys][tile_queries]: scores, then probabilities
+  float* accumulators = nullptr;        ///< [tile_queries][accumulator_stride]: output before normalisation
+  float* value_panels = nullptr;        ///< [Dv / panel_width][Lk][panel_width]: one head's values, packed
+  float* block_maxima = nullptr;        ///< [blocks][tile_queries]: the maximum in force at each block (for weights)
+  std::uint8_t* block_is_finite = nullptr;  ///< [blocks]: whether the block's values are
+  std::uint8_t* visible = nullptr;      ///< [panel_width][block_keys]
+  kernels::RowState* state = nullptr;
+  float* correction = nullptr;          ///< [tile_queries]
+  Index value_panel_count = 0;
+  Index value_panel_stride = 0;
+  Index accumulator_stride = 0;
+
+  [[nodiscard]] static double bytes(const AttentionShape& shape) noexcept;
+  Workspace(const AttentionShape& shape, void* memory) noexcept;
+};
+
+[[nodiscard]] constexpr Index block_count(Index key_length) noexcept {
+  return (key_length + kernels::block_keys - 1) / kernels::block_keys;
+}
+
+}  // namespace lookback

@@ -1,0 +1,85 @@
+#pragma once
+
+// The seam: the only file that knows xsimd and the intrinsics. Above it everything is written once, in batches whose width is
+// `lanes`, for SSE, AVX and wasm alike. Costs named in comments are instructions on wasm after V8.
+
+#include <xsimd/xsimd.hpp>
+
+#include "lookback/views.hpp"
+
+#if defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#endif
+
+namespace lookback::simd {
+
+using Batch = xsimd::batch<float>;
+using BatchBool = xsimd::batch_bool<float>;
+using BatchInt = xsimd::batch<std::int32_t>;
+
+inline constexpr Index lanes = static_cast<Index>(Batch::size);
+
+inline Batch load(const float* source) noexcept { return Batch::load_unaligned(source); }
+inline void store(float* target, Batch value) noexcept { value.store_unaligned(target); }
+
+/// All lanes = *source: one load, without a trip through a scalar register.
+inline Batch load_splat(const float* source) noexcept {
+#if defined(__wasm_simd128__)
+  return wasm_v128_load32_splat(source);
+#else
+  return Batch::broadcast(*source);
+#endif
+}
+
+inline Batch splat(float value) noexcept { return Batch::broadcast(value); }
+
+/// a·b + c; rounds once in the relaxed variant where the engine fuses, twice in the simd variant.
+inline Batch madd(Batch a, Batch b, Batch c) noexcept {
+#if defined(__wasm_relaxed_simd__)
+  return wasm_f32x4_relaxed_madd(a, b, c);
+#elif defined(__wasm_simd128__)
+  return wasm_f32x4_add(wasm_f32x4_mul(a, b), c);
+#else
+  return xsimd::fma(a, b, c);
+#endif
+}
+
+/// The larger of the two, `kept` where `other` is NaN: one instruction (xsimd::max orders NaN differently per architecture).
+inline Batch max_keeping(Batch kept, Batch other) noexcept {
+#if defined(__wasm_simd128__)
+  return wasm_f32x4_pmax(kept, other);
+#else
+  return xsimd::select(kept < other, other, kept);
+#endif
+}
+
+inline Batch select(BatchBool condition, Batch if_true, Batch if_false) noexcept {
+  return xsimd::select(condition, if_true, if_false);
+}
+
+/// The same by a comparison of integers.
+inline Batch select_int(xsimd::batch_bool<std::int32_t> condition, Batch if_true, Batch if_false) noexcept {
+  return xsimd::select(xsimd::batch_bool_cast<float>(condition), if_true, if_false);
+}
+
+inline Batch tanh(Batch value) noexcept { return xsimd::tanh(value); }
+inline Batch absolute(Batch value) noexcept { return xsimd::abs(value); }
+/// By equality: xsimd 13.2's batch != is wrong on wasm.
+inline bool any_nan(Batch value) noexcept { return !xsimd::all(value == value); }
+
+inline BatchInt bits_of(Batch value) noexcept { return xsimd::bitwise_cast<std::int32_t>(value); }
+inline Batch float_of_bits(BatchInt bits) noexcept { return xsimd::bitwise_cast<float>(bits); }
+
+/// Replaces the lanes × lanes matrix whose rows are given by its transpose.
+inline void transpose(Batch* rows) noexcept { xsimd::transpose(rows, rows + lanes); }
+
+/// Whether multiply-add rounds once here: (1 + 2⁻¹²)² − 1 − 2⁻¹¹ is 2⁻²⁴ fused and 0 unfused. Opaque, so that it runs.
+inline bool rounds_once() noexcept {
+  volatile float factor = 1.0F + 0x1p-12F;
+  volatile float addend = -(1.0F + 0x1p-11F);
+  const float a = factor;
+  const float c = addend;
+  return madd(splat(a), splat(a), splat(c)).get(0) != 0.0F;
+}
+
+}  // namespace lookback::simd

@@ -1,0 +1,63 @@
+#include "kernels/softmax.hpp"
+
+#include <limits>
+
+#include "kernels/exponential.hpp"
+
+namespace lookback::kernels {
+
+using simd::Batch;
+
+namespace {
+// Not const: a constant would be folded into the code, and rebuilt there at each use.
+ExponentialCoefficients coefficients;
+}  // namespace
+
+[[gnu::noinline]] const ExponentialCoefficients* exponential_coefficients() noexcept {
+  const ExponentialCoefficients* pointer = &coefficients;
+  asm volatile("" : "+r"(pointer) : : "memory");
+  return pointer;
+}
+
+[[gnu::noinline]] void join_maximum(const float* scores, Index key_count, float* maximum) noexcept {
+  Batch m0 = simd::load(maximum);
+  Batch m1 = simd::load(maximum + simd::lanes);
+  for (Index key = 0; key < key_count; ++key) {
+    m0 = simd::max_keeping(m0, simd::load(scores + key * tile_queries));
+    m1 = simd::max_keeping(m1, simd::load(scores + key * tile_queries + simd::lanes));
+  }
+  simd::store(maximum, m0);
+  simd::store(maximum + simd::lanes, m1);
+}
+
+[[gnu::noinline]] void exponentiate(float* scores, Index key_count, const float* block_maximum, float* row_maximum,
+                                    float* row_sum, float* correction) noexcept {
+  const Exponential exponential(exponential_coefficients());
+  const Batch lowest = simd::splat(-std::numeric_limits<float>::infinity());
+  for (Index half = 0; half < panel_width; half += simd::lanes) {
+    const Batch old_maximum = simd::load(row_maximum + half);
+    const Batch maximum = simd::max_keeping(old_maximum, simd::load(block_maximum + half));
+    // −∞ − −∞ would be NaN: rows that have seen nothing yet subtract 0 instead.
+    const Batch subtrahend = simd::select(maximum == lowest, simd::splat(0.0F), maximum);
+    const Batch factor = exponential(old_maximum - subtrahend);
+    Batch sum = simd::splat(0.0F);
+    float* score = scores + half;
+    for (Index key = 0; key < key_count; ++key, score += tile_queries) {
+      const Batch probability = exponential(simd::load(score) - subtrahend);
+      sum += probability;
+      simd::store(score, probability);
+    }
+    simd::store(row_sum + half, simd::madd(simd::load(row_sum + half), factor, sum));
+    simd::store(row_maximum + half, maximum);
+    simd::store(correction + half, factor);
+  }
+}
+
+[[gnu::noinline]] void fill_zero(float* probabilities, Index key_count) noexcept {
+  for (Index key = 0; key < key_count; ++key, probabilities += tile_queries) {
+    simd::store(probabilities, simd::splat(0.0F));
+    simd::store(probabilities + simd::lanes, simd::splat(0.0F));
+  }
+}
+
+}  // namespace lookback::kernels

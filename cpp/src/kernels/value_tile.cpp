@@ -1,0 +1,76 @@
+#include "kernels/value_tile.hpp"
+
+namespace lookback::kernels {
+namespace {
+
+using simd::Batch;
+
+template <int Rows>
+[[gnu::noinline]] void accumulate_group(const float* probabilities, const float* values, Index key_count,
+                                        const float* correction, float* out, Index out_stride) noexcept {
+  Batch sum[Rows][2];
+#pragma clang loop unroll(full)
+  for (int r = 0; r < Rows; ++r) {
+    sum[r][0] = simd::splat(0.0F);
+    sum[r][1] = simd::splat(0.0F);
+  }
+  const auto step = [&](const float* p, const float* v) {
+    const Batch v0 = simd::load(v);
+    const Batch v1 = simd::load(v + simd::lanes);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Rows; ++r) {
+      const Batch weight = simd::load_splat(p + r);
+      sum[r][0] = simd::madd(weight, v0, sum[r][0]);
+      sum[r][1] = simd::madd(weight, v1, sum[r][1]);
+    }
+  };
+  Index key = 0;
+  for (; key + 4 <= key_count; key += 4) {
+#pragma clang loop unroll(full)
+    for (int k = 0; k < 4; ++k) step(probabilities + k * tile_queries, values + k * panel_width);
+    probabilities += 4 * tile_queries;
+    values += 4 * panel_width;
+  }
+  for (; key < key_count; ++key) {
+    step(probabilities, values);
+    probabilities += tile_queries;
+    values += panel_width;
+  }
+#pragma clang loop unroll(full)
+  for (int r = 0; r < Rows; ++r) {
+    const Batch factor = simd::load_splat(correction + r);
+    float* target = out + r * out_stride;
+    simd::store(target, simd::madd(simd::load(target), factor, sum[r][0]));
+    simd::store(target + simd::lanes, simd::madd(simd::load(target + simd::lanes), factor, sum[r][1]));
+  }
+}
+
+}  // namespace
+
+void accumulate_values(const float* probabilities, Index row_count, const float* value_panel, Index key_count,
+                       const float* correction, float* out, Index out_stride) noexcept {
+  switch (row_count) {
+    case 4: return accumulate_group<4>(probabilities, value_panel, key_count, correction, out, out_stride);
+    case 3: return accumulate_group<3>(probabilities, value_panel, key_count, correction, out, out_stride);
+    case 2: return accumulate_group<2>(probabilities, value_panel, key_count, correction, out, out_stride);
+    case 1: return accumulate_group<1>(probabilities, value_panel, key_count, correction, out, out_stride);
+    default: return;
+  }
+}
+
+void accumulate_visible_values(const float* probabilities, const std::uint8_t* visible, const float* value_panel,
+                               Index key_count, float correction, float* out) noexcept {
+  Batch sum0 = simd::splat(0.0F);
+  Batch sum1 = simd::splat(0.0F);
+  for (Index key = 0; key < key_count; ++key) {
+    if (visible[key] == 0) continue;
+    const Batch weight = simd::load_splat(probabilities + key * tile_queries);
+    sum0 = simd::madd(weight, simd::load(value_panel + key * panel_width), sum0);
+    sum1 = simd::madd(weight, simd::load(value_panel + key * panel_width + simd::lanes), sum1);
+  }
+  const Batch factor = simd::splat(correction);
+  simd::store(out, simd::madd(simd::load(out), factor, sum0));
+  simd::store(out + simd::lanes, simd::madd(simd::load(out + simd::lanes), factor, sum1));
+}
+
+}  // namespace lookback::kernels
