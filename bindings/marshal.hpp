@@ -1,0 +1,112 @@
+#pragma once
+
+// The records of js/src/module.ts and how they become calls of the core. Pointers arrive as byte offsets (0 = absent), everything
+// else as plain numbers.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lookback/attention.hpp"
+#include "lookback/multi_head_attention.hpp"
+
+namespace lookback::bindings {
+
+using Pointer = std::uint32_t;
+
+template <typename T>
+T* to_pointer(Pointer offset) noexcept {
+  return reinterpret_cast<T*>(static_cast<std::uintptr_t>(offset));
+}
+
+struct RawView {
+  Pointer data;
+  std::int32_t batchStride, headStride, rowStride;
+};
+
+struct RawBroadcast {
+  Pointer data;
+  std::int32_t batchStride, headStride, queryStride, keyStride;
+};
+
+struct RawAttentionCall {
+  RawView queries, keys, values, output;
+  std::int32_t batch, heads, kvHeads, queryLength, keyLength, headDim, valueDim;
+  float scale, softcap;
+  bool causal;
+  Pointer queryOffsets;
+  RawBroadcast mask, bias;
+  Pointer weights;
+  std::int32_t weightsKind;
+  Pointer weightsHeads;
+  std::int32_t weightsHeadCount, weightsQueryFrom, weightsQueryTo;
+  Pointer logSumExp;
+  Pointer workspace;
+  double workspaceBytes;
+};
+
+struct RawLinearCall {
+  Pointer input, weight, bias, output;
+  std::int32_t rows, inputs, outputs;
+};
+
+struct RawLayerCall {
+  RawAttentionCall attention;
+  Pointer input, memoryKeys, memoryValues, projectedKeys, projectedValues, output;
+  std::int32_t embedDim, keyDim, valueDim;
+  Pointer queryWeight, queryBias, keyWeight, keyBias, valueWeight, valueBias, outputWeight, outputBias;
+};
+
+template <typename T>
+BasicView<T> to_view(const RawView& raw) noexcept {
+  return {to_pointer<T>(raw.data), raw.batchStride, raw.headStride, raw.rowStride};
+}
+
+template <typename T>
+BroadcastView<T> to_broadcast(const RawBroadcast& raw) noexcept {
+  return {to_pointer<const T>(raw.data), raw.batchStride, raw.headStride, raw.queryStride, raw.keyStride};
+}
+
+inline AttentionCall to_call(const RawAttentionCall& raw) noexcept {
+  AttentionCall call;
+  call.shape = {raw.batch,     raw.heads,   raw.kvHeads, raw.queryLength,
+                raw.keyLength, raw.headDim, raw.valueDim};
+  call.inputs = {to_view<const float>(raw.queries), to_view<const float>(raw.keys), to_view<const float>(raw.values)};
+  call.visibility.causal = raw.causal;
+  call.visibility.query_offsets = to_pointer<const std::int32_t>(raw.queryOffsets);
+  call.visibility.mask = to_broadcast<std::uint8_t>(raw.mask);
+  call.scores.scale = raw.scale;
+  call.scores.softcap = raw.softcap;
+  call.scores.bias = to_broadcast<float>(raw.bias);
+  call.outputs.output = to_view<float>(raw.output);
+  call.outputs.weights = {to_pointer<float>(raw.weights),
+                          static_cast<WeightsKind>(raw.weightsKind),
+                          to_pointer<const std::int32_t>(raw.weightsHeads),
+                          raw.weightsHeadCount,
+                          raw.weightsQueryFrom,
+                          raw.weightsQueryTo};
+  call.outputs.log_sum_exp = to_pointer<float>(raw.logSumExp);
+  return call;
+}
+
+inline PackedLinear to_linear(Pointer weight, Pointer bias, Index inputs, Index outputs) noexcept {
+  return {to_pointer<const float>(weight), to_pointer<const float>(bias), inputs, outputs};
+}
+
+inline MultiHeadAttentionCall to_layer_call(const RawLayerCall& raw) noexcept {
+  MultiHeadAttentionCall call;
+  call.attention = to_call(raw.attention);
+  const AttentionShape& shape = call.attention.shape;
+  call.input = to_pointer<const float>(raw.input);
+  call.memory_keys = to_pointer<const float>(raw.memoryKeys);
+  call.memory_values = to_pointer<const float>(raw.memoryValues);
+  call.projected_keys = to_pointer<const float>(raw.projectedKeys);
+  call.projected_values = to_pointer<const float>(raw.projectedValues);
+  call.output = to_pointer<float>(raw.output);
+  call.query = to_linear(raw.queryWeight, raw.queryBias, raw.embedDim, shape.heads * shape.head_dim);
+  call.key = to_linear(raw.keyWeight, raw.keyBias, raw.keyDim, shape.kv_heads * shape.head_dim);
+  call.value = to_linear(raw.valueWeight, raw.valueBias, raw.valueDim, shape.kv_heads * shape.value_dim);
+  call.output_projection = to_linear(raw.outputWeight, raw.outputBias, shape.heads * shape.value_dim, raw.embedDim);
+  return call;
+}
+
+}  // namespace lookback::bindings

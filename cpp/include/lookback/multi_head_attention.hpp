@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+
+#include "lookback/attention.hpp"
+#include "lookback/linear.hpp"
+
+namespace lookback {
+
+/// Multi-head attention with its four projections (Vaswani et al. 2017, arXiv:1706.03762, §3.2.2):
+/// concat(head_1 … head_H) · W_Oᵀ with head_h = attention(x·W_Qᵀ, m·W_Kᵀ, m·W_Vᵀ). All operands are contiguous.
+struct MultiHeadAttentionCall {
+  /// Shape, visibility, score options and what is to be returned; its inputs and its output view are not used.
+  AttentionCall attention;
+  const float* input = nullptr;             ///< [B, Lq, query.inputs]
+  const float* memory_keys = nullptr;       ///< [B, Lk, key.inputs]; the input itself for self-attention
+  const float* memory_values = nullptr;     ///< [B, Lk, value.inputs]
+  const float* projected_keys = nullptr;    ///< [B, Lk, Hkv·D]: already projected, then the memory is not read …
+  const float* projected_values = nullptr;  ///< [B, Lk, Hkv·Dv]: … and neither are key and value
+  float* output = nullptr;                  ///< [B, Lq, output_projection.outputs]
+  PackedLinear query;                       ///< inputs → H·D
+  PackedLinear key;                         ///< inputs → Hkv·D
+  PackedLinear value;                       ///< inputs → Hkv·Dv
+  PackedLinear output_projection;           ///< H·Dv → outputs
+};
+
+/// Scratch bytes: the projections [B, L, …] and the workspace of the attention.
+[[nodiscard]] double multi_head_attention_workspace_bytes(const MultiHeadAttentionCall& call) noexcept;
+
+Status multi_head_attention_forward(const MultiHeadAttentionCall& call, void* workspace,
+                                    std::size_t workspace_bytes) noexcept;
+
+}  // namespace lookback
