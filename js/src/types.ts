@@ -69,33 +69,47 @@ export interface AttentionOptions {
   weights?: WeightsKind | WeightsRequest;
   /** Returns log(Σ exp(score)) per row, [B, H, Lq]. */
   logSumExp?: boolean;
-  /** Writes results into the caller's arrays or wasm tensors instead of new ones. */
-  out?: {
-    output?: Float32Array | TensorLike<Float32Array> | WasmTensor;
-    weights?: Float32Array | TensorLike<Float32Array> | WasmTensor;
-    logSumExp?: Float32Array | TensorLike<Float32Array> | WasmTensor;
-  };
+  /**
+   * Writes results into the caller's arrays or wasm tensors instead of new ones. A target may be an input as well. The result then holds
+   * the caller's array (in a Tensor) or the wasm tensor itself.
+   */
+  out?: { output?: OutTarget; weights?: OutTarget; logSumExp?: OutTarget };
 }
 
-export interface AttentionResult {
+/** Has exactly as many values as the result (an array) or exactly its dims (a tensor). */
+export type OutTarget = Float32Array | TensorLike<Float32Array> | WasmTensor;
+
+/** What came out under a name: the wasm tensor if `out` named one, else a Tensor. */
+type Returned<Options, Name extends string> = Options extends { out: { [Key in Name]: WasmTensor } }
+  ? WasmTensor
+  : Tensor;
+
+/** `weights` and `logSumExp` are there where the options ask for them. */
+export type AttentionResult<Options = AttentionOptions> = {
   /** In the layout of the query: [B, H, Lq, Dv] or [B, Lq, H·Dv] or [Lq, H·Dv]. */
-  output: Tensor;
-  /** [B, H, Lq, Lk] (or the requested heads and rows of it). */
-  weights?: Tensor;
-  /** [B, H, Lq]. */
-  logSumExp?: Tensor;
-}
+  output: Returned<Options, "output">;
+} & (Options extends { weights: WeightsKind | WeightsRequest }
+  ? { /** [B, H, Lq, Lk] (or the requested heads and rows of it). */ weights: Returned<Options, "weights"> }
+  : { weights?: Returned<Options, "weights"> }) &
+  (Options extends { logSumExp: true }
+    ? { /** [B, H, Lq]. */ logSumExp: Returned<Options, "logSumExp"> }
+    : { logSumExp?: Returned<Options, "logSumExp"> });
 
-/** A boolean mask [Lq, Lk] that knows its meaning: true = may attend. Immutable. */
+/** Refuses names that are no options while `Given` keeps the precise type for the result. */
+type Only<Options, Given> = Given & { [Name in Exclude<keyof Given, keyof Options>]: never };
+
+/** A boolean mask that knows its meaning: true = may attend. Dims usually [Lq, Lk]. Immutable. */
 export interface Mask {
   readonly dims: readonly number[];
-  /** 0 / 1, row-major. */
+  /** 0 / 1, row-major; a copy. */
   readonly data: Uint8Array;
-  and(other: Mask): Mask;
-  or(other: Mask): Mask;
+  /** Visible where both are; dims broadcast from the right. */
+  and(other: Mask | MaskTensor): Mask;
+  /** Visible where one of them is; dims broadcast from the right. */
+  or(other: Mask | MaskTensor): Mask;
   not(): Mask;
-  /** May query i attend to key j? */
-  visible(i: number, j: number): boolean;
+  /** May query i attend to key j? One index per dim: visible(i, j) for [Lq, Lk]. */
+  visible(...index: number[]): boolean;
   /** The additive form: 0 where visible, −∞ elsewhere. */
   toBias(): Tensor;
   /** A little picture, a row per query. */
@@ -114,15 +128,29 @@ export interface MultiHeadAttentionConfig {
   valueDim?: number;
   /** Biases of all four projections; default true. */
   bias?: boolean;
+  /**
+   * Seeds the initial weights, which follow PyTorch: in-projections Xavier-uniform, out-projection uniform in ±1/√embedDim, biases 0.
+   * The same seed gives the same weights everywhere; default 0.
+   */
+  seed?: number;
 }
 
 export type StateDict = Record<string, FloatTensor>;
 
 export interface LayerForwardOptions extends Omit<AttentionOptions, "heads" | "kvHeads" | "out"> {
-  /** Cross-attention: keys and values are projected from here, [B, Lk, keyDim]. */
-  memory?: FloatTensor;
+  /** Cross-attention: keys and values are projected from here, [B, Lk, keyDim]; or were, by `layer.project`. */
+  memory?: FloatTensor | ProjectedMemory;
   /** The values' source, [B, Lk, valueDim], where it is not the keys'; default `memory`. */
   memoryValues?: FloatTensor;
+}
+
+/** The keys and values of a memory, projected once for many calls of the layer that made them. Lives in wasm memory. */
+export interface ProjectedMemory {
+  readonly batch: number;
+  readonly keyLength: number;
+  readonly disposed: boolean;
+  dispose(): void;
+  [Symbol.dispose](): void;
 }
 
 /** Multi-head attention with its four projections, as torch.nn.MultiheadAttention (batch_first). */
@@ -134,7 +162,12 @@ export interface MultiHeadAttention {
   /** The parameters by PyTorch's names. */
   state(): Record<string, Tensor>;
   /** x: [B, L, embedDim] or [L, embedDim]. */
-  forward(x: FloatTensor, options?: LayerForwardOptions): AttentionResult;
+  forward<Given extends LayerForwardOptions>(
+    x: FloatTensor,
+    options?: Only<LayerForwardOptions, Given>,
+  ): AttentionResult<Given>;
+  /** Projects a memory [B, Lk, keyDim] (and [B, Lk, valueDim]) for use as `forward(x, { memory })`; `load` makes it stale. */
+  project(memory: FloatTensor, memoryValues?: FloatTensor): ProjectedMemory;
   dispose(): void;
   [Symbol.dispose](): void;
 }
@@ -167,9 +200,17 @@ export interface Lookback {
   /** Whether multiply-add really rounds once here (tested at start, not assumed). */
   readonly fused: boolean;
   readonly disposed: boolean;
-  attention(q: FloatTensor, k: FloatTensor, v: FloatTensor, options?: AttentionOptions): AttentionResult;
+  /** softmax(scale · Q·Kᵀ + mask) · V, per head. */
+  attention<Given extends AttentionOptions>(
+    q: FloatTensor,
+    k: FloatTensor,
+    v: FloatTensor,
+    options?: Only<AttentionOptions, Given>,
+  ): AttentionResult<Given>;
   multiHeadAttention(config: MultiHeadAttentionConfig): MultiHeadAttention;
+  /** A tensor in wasm memory, with a copy of `data` or (null) zeros. */
   tensor(data: ArrayLike<number> | null, dims: readonly number[]): WasmTensor;
+  /** What live objects hold; the scratch memory of calls is not one of them. */
   memory(): MemoryReport;
   dispose(): void;
   [Symbol.dispose](): void;

@@ -1,0 +1,62 @@
+import { attention } from "./attention.js";
+import { Heap } from "./heap.js";
+import { loadModule } from "./load.js";
+import { makeLayer } from "./multi-head.js";
+import type { Platform } from "./platform.js";
+import type {
+  AttentionResult,
+  Lookback,
+  LookbackOptions,
+  MemoryReport,
+  MultiHeadAttention,
+  Variant,
+  WasmTensor,
+} from "./types.js";
+import { DISPOSE, makeTensor } from "./wasm-tensor.js";
+
+class Instance implements Lookback {
+  readonly variant: Variant;
+  readonly fused: boolean;
+  readonly #heap: Heap;
+
+  constructor(heap: Heap, variant: Variant) {
+    this.#heap = heap;
+    this.variant = variant;
+    this.fused = heap.raw.fusedMultiplyAdd();
+  }
+
+  get disposed(): boolean {
+    return this.#heap.disposed;
+  }
+
+  attention(q: unknown, k: unknown, v: unknown, options?: unknown): AttentionResult<never> {
+    return attention(this.#heap, q, k, v, options) as AttentionResult<never>;
+  }
+
+  multiHeadAttention(config: unknown): MultiHeadAttention {
+    this.#heap.raw; // throws where this instance is disposed
+    return makeLayer(this.#heap, config);
+  }
+
+  tensor(data: unknown, dims: unknown): WasmTensor {
+    this.#heap.raw;
+    return makeTensor(this.#heap, data, dims);
+  }
+
+  memory(): MemoryReport {
+    return this.#heap.report();
+  }
+
+  dispose(): void {
+    this.#heap.dispose();
+  }
+
+  [DISPOSE](): void {
+    this.dispose();
+  }
+}
+
+export async function createOn(platform: Platform, options: LookbackOptions | undefined): Promise<Lookback> {
+  const { raw, variant } = await loadModule(platform, options);
+  return new Instance(new Heap(raw), variant) as Lookback;
+}

@@ -1,0 +1,277 @@
+import { finishResults, planResults, planScores, rawCall, SCORE_OPTIONS } from "./call.js";
+import { fail, shape } from "./errors.js";
+import { type At, type Block, type Heap, Job, type Place } from "./heap.js";
+import { flag, integer, later, positiveInteger, readOptions } from "./options.js";
+import {
+  initialState,
+  kvWidth,
+  type LayerConfig,
+  type Projection,
+  type Projections,
+  packState,
+  planProjections,
+  readState,
+  unpackState,
+} from "./parameters.js";
+import { ProjectedKeysValues } from "./projected-memory.js";
+import { checkGroups, type Geometry } from "./shapes.js";
+import { type Operand, readFloats } from "./tensors.js";
+import type { AttentionResult, MultiHeadAttention, ProjectedMemory, StateDict, Tensor } from "./types.js";
+import { DISPOSE } from "./wasm-tensor.js";
+
+const CONFIG = {
+  embedDim: positiveInteger,
+  heads: positiveInteger,
+  kvHeads: positiveInteger,
+  keyDim: positiveInteger,
+  valueDim: positiveInteger,
+  bias: flag,
+  seed: integer,
+};
+const FORWARD = { memory: later<unknown>(), memoryValues: later<unknown>(), ...SCORE_OPTIONS };
+
+/** M1: the whole configuration, or an error with the numbers that do not fit. */
+function readConfig(given: unknown): LayerConfig {
+  const { embedDim, heads, ...rest } = readOptions(given, CONFIG, "multiHeadAttention");
+  if (embedDim === undefined || heads === undefined) {
+    fail(
+      "bad-option",
+      `multiHeadAttention: ${embedDim === undefined ? "embedDim" : "heads"} is missing; give { embedDim, heads }.`,
+    );
+  }
+  if (embedDim % heads !== 0) {
+    const fitting = [heads - 1, heads + 1]
+      .map((from) => nearestDivisor(embedDim, from, from < heads ? -1 : 1))
+      .filter(Boolean);
+    fail(
+      "embed-dim-not-divisible",
+      `embedDim must be a multiple of heads; received embedDim ${embedDim} and heads ${heads}. Heads that fit: ${fitting.join(", ")}.`,
+    );
+  }
+  const config = {
+    kvHeads: heads,
+    keyDim: embedDim,
+    valueDim: embedDim,
+    bias: true,
+    seed: 0,
+    ...rest,
+    embedDim,
+    heads,
+  } as LayerConfig;
+  checkGroups(heads, config.kvHeads);
+  return config;
+}
+
+function nearestDivisor(of: number, from: number, step: number): number | undefined {
+  for (let n = from; n >= 1 && n <= of; n += step) if (of % n === 0) return n;
+  return undefined;
+}
+
+/** [B, L, width] or [L, width]. */
+interface Sequence {
+  readonly operand: Operand;
+  readonly batch: number;
+  readonly length: number;
+}
+
+function readSequence(value: unknown, name: string, width: number, option: string, heap: Heap): Sequence {
+  const operand = readFloats(value, name, heap);
+  const { dims } = operand;
+  const accepted = `[B, L, ${width}] or [L, ${width}] (${option})`;
+  if (dims.length !== 2 && dims.length !== 3)
+    fail("bad-rank", `${name} must be ${accepted}; received dims ${shape(dims)}.`);
+  if (dims.at(-1) !== width)
+    fail("input-width", `${name} must be ${accepted}; the last dim of ${shape(dims)} is ${dims.at(-1)}.`);
+  const batch = dims.length === 3 ? dims[0]! : 1;
+  if (batch < 1) fail("bad-dims", `${name}: the batch of ${shape(dims)} is 0.`);
+  return { operand, batch, length: dims.at(-2)! };
+}
+
+/** Keys and values to be: sources still to be projected, or projected already. */
+type Memory = { keys: Sequence; values: Sequence } | ProjectedKeysValues;
+
+class Layer implements MultiHeadAttention {
+  readonly config: LayerConfig;
+  readonly #heap: Heap;
+  readonly #projections: Projections;
+  #block: Block;
+  /** Counts loads: what was projected with older weights is stale. */
+  #generation = 0;
+
+  constructor(heap: Heap, given: unknown) {
+    this.#heap = heap;
+    this.config = Object.freeze(readConfig(given));
+    this.#projections = planProjections(heap, this.config);
+    this.#block = packState(heap, this, this.config, this.#projections, initialState(this.config, this.#projections));
+  }
+
+  get disposed(): boolean {
+    return this.#heap.disposed || this.#block.address === 0;
+  }
+
+  load(state: StateDict): void {
+    const old = this.#alive();
+    const values = readState(this.#heap, this.config, this.#projections, state);
+    this.#block = packState(this.#heap, this, this.config, this.#projections, values);
+    this.#heap.release(old);
+    this.#generation++;
+  }
+
+  state(): Record<string, Tensor> {
+    return unpackState(this.#heap, this.#alive(), this.config, this.#projections);
+  }
+
+  project(memory: unknown, memoryValues?: unknown): ProjectedMemory {
+    this.#alive();
+    const { keys, values } = this.#readMemory(memory, memoryValues);
+    const heap = this.#heap;
+    const { key, value } = this.#projections;
+    const floats = keys.batch * keys.length * kvWidth(this.config);
+    const projected = new ProjectedKeysValues(heap, this, this.#generation, keys.batch, keys.length, floats);
+    try {
+      const job = new Job(heap, "project");
+      const inputs = { keys: job.input(keys.operand.source), values: job.input(values.operand.source) };
+      const linear = (at: At, input: Place, part: Projection, output: Place) => ({
+        input: at(input),
+        weight: at(this.#at(part.weightOffset)),
+        bias: at(this.#at(part.biasOffset)),
+        output: at(output),
+        rows: keys.batch * keys.length,
+        inputs: part.inputs,
+        outputs: part.outputs,
+      });
+      job.run(
+        undefined,
+        (raw, at) =>
+          raw.linear(linear(at, inputs.keys, key, projected.keys())) ||
+          raw.linear(linear(at, inputs.values, value, projected.values())),
+      );
+      return projected;
+    } catch (error) {
+      projected.dispose();
+      throw error;
+    }
+  }
+
+  forward(x: unknown, given?: unknown): AttentionResult<never> {
+    this.#alive();
+    const { embedDim, heads, kvHeads, keyDim, valueDim } = this.config;
+    const options = readOptions(given, FORWARD, "forward");
+    const input = readSequence(x, "x", embedDim, "embedDim", this.#heap);
+    const memory = this.#memoryOf(input, options.memory, options.memoryValues);
+    const [memoryBatch, keyLength] = ProjectedKeysValues.is(memory)
+      ? [memory.batch, memory.keyLength]
+      : [memory.keys.batch, memory.keys.length];
+    if (memoryBatch !== input.batch) {
+      fail("batch-mismatch", `forward: x has a batch of ${input.batch}, the memory of ${memoryBatch}.`);
+    }
+    const headDim = embedDim / heads;
+    const geometry: Geometry = {
+      batch: input.batch,
+      heads,
+      kvHeads,
+      queryLength: input.length,
+      keyLength,
+      headDim,
+      valueDim: headDim,
+    };
+
+    const job = new Job(this.#heap, "forward");
+    const source = job.input(input.operand.source);
+    const from = ProjectedKeysValues.is(memory)
+      ? { projectedKeys: memory.keys(), projectedValues: memory.values() }
+      : { keys: job.input(memory.keys.operand.source), values: job.input(memory.values.operand.source) };
+    const plan = planScores(job, this.#heap, geometry, options);
+    const dims = { output: input.operand.dims, weights: plan.weights?.dims, logSumExp: plan.logSumExpDims };
+    const results = planResults(job, this.#heap, dims);
+    const { query, key, value, out } = this.#projections;
+    const record = (at: At, workspace = 0, workspaceBytes = 0) => ({
+      attention: rawCall(plan, results, at, workspace, workspaceBytes),
+      input: at(source),
+      memoryKeys: at(from.keys),
+      memoryValues: at(from.values),
+      projectedKeys: at(from.projectedKeys),
+      projectedValues: at(from.projectedValues),
+      output: at(results.output?.output.place),
+      embedDim,
+      keyDim,
+      valueDim,
+      queryWeight: at(this.#at(query.weightOffset)),
+      queryBias: at(this.#at(query.biasOffset)),
+      keyWeight: at(this.#at(key.weightOffset)),
+      keyBias: at(this.#at(key.biasOffset)),
+      valueWeight: at(this.#at(value.weightOffset)),
+      valueBias: at(this.#at(value.biasOffset)),
+      outputWeight: at(this.#at(out.weightOffset)),
+      outputBias: at(this.#at(out.biasOffset)),
+    });
+    job.run(
+      (raw, at) => raw.layerWorkspaceBytes(record(at)),
+      (raw, at, workspace, bytes) => raw.layerForward(record(at, workspace, bytes)),
+    );
+    return finishResults(results) as AttentionResult<never>;
+  }
+
+  dispose(): void {
+    this.#heap.release(this.#block);
+  }
+
+  [DISPOSE](): void {
+    this.dispose();
+  }
+
+  #alive(): Block {
+    this.#heap.raw; // throws where the whole instance is disposed
+    return this.disposed
+      ? fail("disposed", "This multi-head layer was disposed and can no longer be used.")
+      : this.#block;
+  }
+
+  #at(offset: number | undefined): Place | undefined {
+    return offset === undefined ? undefined : { block: this.#block, offset };
+  }
+
+  #memoryOf(input: Sequence, memory: unknown, memoryValues: unknown): Memory {
+    if (ProjectedKeysValues.is(memory)) {
+      if (memoryValues !== undefined)
+        fail("bad-option", "forward: memoryValues is part of a projected memory already; leave it out.");
+      memory.check(this, this.#generation);
+      return memory;
+    }
+    if (memory !== undefined) return this.#readMemory(memory, memoryValues);
+    const { embedDim, keyDim, valueDim } = this.config;
+    if (memoryValues !== undefined) fail("memory-missing", "forward: memoryValues is given without memory.");
+    if (keyDim !== embedDim || valueDim !== embedDim) {
+      fail(
+        "memory-missing",
+        `forward: this layer has keyDim ${keyDim} and valueDim ${valueDim} besides embedDim ${embedDim}: give memory.`,
+      );
+    }
+    return { keys: input, values: input };
+  }
+
+  #readMemory(memory: unknown, memoryValues: unknown): { keys: Sequence; values: Sequence } {
+    const { keyDim, valueDim } = this.config;
+    const keys = readSequence(memory, "memory", keyDim, "keyDim", this.#heap);
+    if (memoryValues === undefined && keyDim !== valueDim) {
+      fail(
+        "memory-missing",
+        `keyDim is ${keyDim} and valueDim ${valueDim}: give memoryValues [B, Lk, ${valueDim}] besides memory.`,
+      );
+    }
+    const values =
+      memoryValues === undefined ? keys : readSequence(memoryValues, "memoryValues", valueDim, "valueDim", this.#heap);
+    if (keys.batch !== values.batch)
+      fail("batch-mismatch", `memory has a batch of ${keys.batch}, memoryValues of ${values.batch}.`);
+    if (keys.length !== values.length) {
+      fail(
+        "length-mismatch",
+        `memory and memoryValues must have the same length; received ${keys.length} and ${values.length}.`,
+      );
+    }
+    return { keys, values };
+  }
+}
+
+export const makeLayer = (heap: Heap, config: unknown): MultiHeadAttention =>
+  new Layer(heap, config) as MultiHeadAttention;
