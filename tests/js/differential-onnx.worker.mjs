@@ -11,7 +11,7 @@ ort.env.logLevel = "error";
 const sessions = new Map();
 
 async function run({ key, model, feeds, outputs }) {
-  if (!sessions.has(key)) sessions.set(key, await ort.InferenceSession.create(model));
+  if (!sessions.has(key)) sessions.set(key, await ort.InferenceSession.create(model, { logSeverityLevel: 3 }));
   const tensors = {};
   for (const [name, { type, data, dims }] of Object.entries(feeds)) tensors[name] = new ort.Tensor(type, data, dims);
   const results = await sessions.get(key).run(tensors, outputs);

@@ -45,9 +45,7 @@ test("R17: the reference's ALiBi slopes are those of the paper", () => {
   const shape = makeShape({ queryLength: 2, heads: 2, headDim: 1 });
   const zeros = new Float32Array(4);
   const { masked } = referenceAttention(zeros, zeros, zeros, shape, { alibi: true, queryOffset: 1 });
-  expect(Array.from(masked)).toEqual(
-    [1 / 16, 1 / 256].flatMap((slope) => [-1, 0, -2, -1].map((x) => x * slope)),
-  );
+  expect(Array.from(masked)).toEqual([1 / 16, 1 / 256].flatMap((slope) => [-1, 0, -2, -1].map((x) => x * slope)));
 });
 
 test("R18, R9: a sink takes its share, and all of it where no key is visible", () => {

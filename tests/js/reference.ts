@@ -4,6 +4,10 @@
  * Visibility is decided from masks, lengths and −∞ in the bias before a score is looked at (R10).
  */
 
+// Taken once: inside Jest's realm a look-up of a global costs more than a row of the sums below.
+const { abs, exp, floor, log, log2, max, sqrt, tanh } = Math;
+const NOTHING = -Infinity;
+
 export interface Shape {
   batch: number;
   heads: number;
@@ -92,16 +96,16 @@ export function isVisible(
   const { window, mask, bias, keyLengths, keyMask } = options;
   if (options.causal && j > position) return false;
   if (window && (j < position - window.left || j > position + window.right)) return false;
-  if (mask && !Number(readBroadcast(mask, b, h, i, j))) return false;
-  if (bias && readBroadcast(bias, b, h, i, j) === -Infinity) return false;
+  if (mask && !readBroadcast(mask, b, h, i, j)) return false;
+  if (bias && readBroadcast(bias, b, h, i, j) === NOTHING) return false;
   if (keyLengths && j >= Number(keyLengths[b])) return false;
-  if (keyMask && !Number(keyMask.data[b * shape.keyLength + j])) return false;
+  if (keyMask && !keyMask.data[b * shape.keyLength + j]) return false;
   return true;
 }
 
 /** R17: ALiBi's slopes, of the largest power of two below `heads`, then every second one of twice that power. */
 export function alibiSlopes(heads: number): number[] {
-  const power = 2 ** Math.floor(Math.log2(heads));
+  const power = 2 ** floor(log2(heads));
   const slopes: number[] = [];
   for (let h = 1; h <= power; h++) slopes.push(2 ** ((-8 * h) / power));
   for (let h = 1; slopes.length < heads; h += 2) slopes.push(2 ** ((-8 * h) / (2 * power)));
@@ -116,7 +120,7 @@ export function referenceAttention(
   options: ReferenceOptions = {},
 ): ReferenceResult {
   const { batch, heads, kvHeads, queryLength, keyLength, headDim, valueDim } = shape;
-  const scale = options.scale ?? 1 / Math.sqrt(headDim);
+  const scale = options.scale ?? 1 / sqrt(headDim);
   const { softcap, bias, sinks } = options;
   const slopes = options.alibi === true ? alibiSlopes(heads) : options.alibi || undefined;
   const rows = batch * heads * queryLength;
@@ -124,7 +128,7 @@ export function referenceAttention(
     output: new Float64Array(rows * valueDim),
     scores: new Float64Array(rows * keyLength),
     capped: new Float64Array(rows * keyLength),
-    masked: new Float64Array(rows * keyLength).fill(-Infinity),
+    masked: new Float64Array(rows * keyLength).fill(NOTHING),
     softmax: new Float64Array(rows * keyLength),
     logSumExp: new Float64Array(rows),
     largestValue: new Float64Array(rows),
@@ -134,22 +138,22 @@ export function referenceAttention(
   let row = 0;
   for (let b = 0; b < batch; b++) {
     for (let h = 0; h < heads; h++) {
-      const kvHead = Math.floor((h * kvHeads) / heads);
+      const kvHead = floor((h * kvHeads) / heads);
       const firstKey = (b * kvHeads + kvHead) * keyLength;
       for (let i = 0; i < queryLength; i++, row++) {
         const visible: number[] = [];
         for (let j = 0; j < keyLength; j++) if (isVisible(options, shape, b, h, i, j)) visible.push(j);
 
         const sizes = scoreRow(q, k, row * headDim, firstKey, shape, scale, softcap, result, row);
-        for (const size of sizes) result.largestScoreOfAll[row] = Math.max(result.largestScoreOfAll[row]!, size);
+        for (const size of sizes) result.largestScoreOfAll[row] = max(result.largestScoreOfAll[row]!, size);
 
         const position = i + offsetOfRow(options, shape, b);
         for (const j of visible) {
           let value = result.capped[row * keyLength + j]!;
           if (bias) value += readBroadcast(bias, b, h, i, j);
-          if (slopes) value -= slopes[h]! * Math.abs(position - j);
+          if (slopes) value -= slopes[h]! * abs(position - j);
           result.masked[row * keyLength + j] = value;
-          result.largestScore[row] = Math.max(result.largestScore[row]!, sizes[j]!);
+          result.largestScore[row] = max(result.largestScore[row]!, sizes[j]!);
         }
         finishRow(v, firstKey, visible, sinks?.[h], shape, result, row);
       }
@@ -178,12 +182,12 @@ function scoreRow(
     for (let d = 0; d < headDim; d++) {
       const product = q[queryStart + d]! * k[(firstKey + j) * headDim + d]!;
       dot += product;
-      size += Math.abs(product);
+      size += abs(product);
     }
     const score = scale * dot;
     result.scores[row * keyLength + j] = score;
-    result.capped[row * keyLength + j] = softcap ? softcap * Math.tanh(score / softcap) : score;
-    sizes[j] = Math.abs(scale) * size;
+    result.capped[row * keyLength + j] = softcap ? softcap * tanh(score / softcap) : score;
+    sizes[j] = abs(scale) * size;
   }
   return sizes;
 }
@@ -200,23 +204,23 @@ function finishRow(
 ): void {
   const { keyLength, valueDim } = shape;
   if (visible.length === 0) {
-    result.logSumExp[row] = sink ?? -Infinity;
+    result.logSumExp[row] = sink ?? NOTHING;
     return;
   }
   const start = row * keyLength;
-  let largest = sink ?? -Infinity;
-  for (const j of visible) largest = Math.max(largest, result.masked[start + j]!);
-  let sum = sink === undefined ? 0 : Math.exp(sink - largest);
-  for (const j of visible) sum += Math.exp(result.masked[start + j]! - largest);
-  result.logSumExp[row] = largest + Math.log(sum);
+  let largest = sink ?? NOTHING;
+  for (const j of visible) largest = max(largest, result.masked[start + j]!);
+  let sum = sink === undefined ? 0 : exp(sink - largest);
+  for (const j of visible) sum += exp(result.masked[start + j]! - largest);
+  result.logSumExp[row] = largest + log(sum);
   for (const j of visible) {
-    const weight = Math.exp(result.masked[start + j]! - largest) / sum;
+    const weight = exp(result.masked[start + j]! - largest) / sum;
     result.softmax[start + j] = weight;
     for (let d = 0; d < valueDim; d++) {
       const value = v[(firstKey + j) * valueDim + d]!;
       const at = row * valueDim + d;
       result.output[at] = result.output[at]! + weight * value;
-      result.largestValue[row] = Math.max(result.largestValue[row]!, Math.abs(value));
+      result.largestValue[row] = max(result.largestValue[row]!, abs(value));
     }
   }
 }

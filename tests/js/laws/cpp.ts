@@ -14,7 +14,7 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   training: ["layers", "kernels", "parallel"],
 };
 /** Kernels see numbers and strides, never an attention call. */
-const PUBLIC_FOR_KERNELS = ["lookback/views.hpp", "lookback/status.hpp"];
+const PUBLIC_FOR_KERNELS = ["lookback/views.hpp", "lookback/status.hpp", "lookback/engine.hpp"];
 const SEAM = "cpp/src/kernels/simd.hpp";
 
 const FORBIDDEN_HEADERS =
