@@ -1,0 +1,62 @@
+/** Makes everything ready for a verb: packages, tools, builds. What is ready already costs next to nothing. */
+import { Listr, PRESET_TIMER } from "listr2";
+import { buildingAlone, cmakeStep, typeScriptStep, writeToolchain } from "./build.mjs";
+import { alone, setUpSteps } from "./debian.mjs";
+import { findTools, missingTools } from "./find.mjs";
+import { Advice } from "./shell.mjs";
+
+/** @typedef {import("./find.mjs").Purpose} Purpose */
+
+/**
+ * @param {Purpose[]} purposes
+ * @returns {Promise<import("./find.mjs").Tools>}
+ */
+export async function prepareTools(purposes) {
+  if (missingTools(findTools(), purposes).length > 0) {
+    await alone(async () => {
+      // Another process may have set up meanwhile.
+      if (missingTools(findTools(), purposes).length === 0) return;
+      console.log("Setting up the tools (once) …");
+      await runSteps(await setUpSteps(purposes));
+      const missing = missingTools(findTools(), purposes);
+      if (missing.length > 0) throw new Advice(`Still missing after the set-up: ${missing.join(", ")}`);
+    });
+  }
+  return findTools();
+}
+
+/**
+ * @param {import("./find.mjs").Tools} tools
+ * @param {{ cpp?: boolean, cppTests?: boolean, typeScript?: boolean, configureNative?: boolean }} what
+ */
+export async function build(tools, { cpp = true, cppTests = false, typeScript = true }) {
+  await buildingAlone(async () => {
+    writeToolchain(tools);
+    const steps = [];
+    if (typeScript) steps.push(typeScriptStep());
+    if (cpp) {
+      const targets = cppTests ? ["all", "lookback_tests"] : ["all"];
+      steps.push(cmakeStep(tools, "wasm-simd", targets), cmakeStep(tools, "wasm-relaxed", targets));
+      if (cppTests) steps.push(cmakeStep(tools, "native-debug", ["lookback_tests"]));
+    }
+    await runSteps(steps, 2);
+  });
+}
+
+// What took no noticeable time needs no time beside it.
+const timer = { ...PRESET_TIMER, condition: (/** @type {number} */ milliseconds) => milliseconds > 500 };
+
+/**
+ * @param {import("listr2").ListrTask[]} steps
+ * @param {number} [concurrent]
+ */
+async function runSteps(steps, concurrent = 1) {
+  const tasks = new Listr(steps, {
+    concurrent,
+    exitOnError: true,
+    fallbackRenderer: "simple",
+    rendererOptions: { timer },
+    fallbackRendererOptions: { timer },
+  });
+  await tasks.run();
+}

@@ -1,0 +1,91 @@
+/**
+ * The npm verbs: node bindings/toolchain/run.mjs start|test|build|demo|check|format [arguments]
+ *
+ * This file and what it imports at first use Node's built-ins only: a bare clone has no packages yet.
+ */
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { installPackages } from "./packages.mjs";
+import { atLeast, root } from "./paths.mjs";
+
+const [verb = "", ...rest] = process.argv.slice(2);
+
+/** @type {Record<string, (args: string[]) => Promise<number>>} */
+const verbs = {
+  async start(args) {
+    await prepared({ purposes: ["build"] });
+    return node([join(root, "dist/cli/start.js"), ...args]);
+  },
+  async build() {
+    await prepared({ purposes: ["build"] });
+    return 0;
+  },
+  async demo(args) {
+    await prepared({ purposes: ["build"] });
+    return node([join(root, "node_modules/vite/bin/vite.js"), "serve", join(root, "web-demo"), ...args]);
+  },
+  async test(args) {
+    const { installNodes } = await import("./nodes.mjs");
+    await installNodes();
+    await prepared({ purposes: ["build", "test"], cppTests: true });
+    return node([join(root, "tests/run.mjs"), ...args]);
+  },
+  async check() {
+    await prepared({ purposes: ["build", "test", "check"], cppTests: true });
+    const { check } = await import("./check.mjs");
+    return check();
+  },
+  async format() {
+    const { prepareTools } = await import("./prepare.mjs");
+    await prepareTools(["check"]);
+    const { format } = await import("./check.mjs");
+    return format();
+  },
+};
+
+/** @param {{ purposes: import("./find.mjs").Purpose[], cppTests?: boolean }} what */
+async function prepared({ purposes, cppTests = false }) {
+  const { build, prepareTools } = await import("./prepare.mjs");
+  const tools = await prepareTools(purposes);
+  await build(tools, { cppTests });
+}
+
+/**
+ * Runs the verb's program in this terminal.
+ * @param {string[]} args
+ * @returns {Promise<number>}
+ */
+function node(args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, { cwd: root, stdio: "inherit" });
+    // Ctrl+C reaches the child by the terminal, too: let it end by itself, and end with it.
+    const forward = (/** @type {NodeJS.Signals} */ signal) => child.kill(signal);
+    process.on("SIGINT", forward).on("SIGTERM", forward);
+    child.on("error", reject);
+    child.on("close", (code, signal) => resolve(code ?? (signal === "SIGINT" ? 130 : 1)));
+  });
+}
+
+async function main() {
+  if (!atLeast(process.versions.node, "20.19")) {
+    console.error(`Node.js 20.19 or newer is needed; this is ${process.version}.`);
+    return 1;
+  }
+  const action = verbs[verb];
+  if (!action) {
+    console.error(`Unknown verb "${verb}"; one of: ${Object.keys(verbs).join(", ")}`);
+    return 1;
+  }
+  await installPackages(root, "npm packages");
+  return action(rest);
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error) => {
+    // A failed program's output or an advice says all; a stack is for our own mistakes.
+    const plain = error?.name === "CommandError" || error?.constructor?.name === "Advice";
+    console.error(plain ? error.message : error);
+    process.exit(1);
+  },
+);
