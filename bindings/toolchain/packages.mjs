@@ -43,7 +43,11 @@ export async function installPackages(folder, label) {
       [...before, "ci", "--include=dev", "--no-fund", "--no-audit", "--loglevel=error"],
       folder,
     );
-    if (output.code !== 0) throw new Error(`npm ci failed in ${folder}:\n${output.text.trim()}`);
+    if (output.code !== 0) {
+      // npm follows its reason with its whole manual.
+      const reason = output.text.split(/\nnpm error\s*\nnpm error (?:Clean install|Usage)/)[0]?.trim();
+      throw new Error(`npm ci failed in ${folder}:\n${reason}`);
+    }
     console.log(`Installed ${label} in ${((Date.now() - start) / 1000).toFixed(1)} s`);
   } finally {
     release();
