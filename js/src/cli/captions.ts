@@ -38,7 +38,7 @@ const english: Captions = {
   exampleResult: (largest, sums) => `Largest weight above the diagonal: ${largest}. Row sums: ${sums}.`,
   sentenceTitle: (tokens, heads) =>
     `${tokens} ${tokens === 1 ? "token" : "tokens"}, ${heads} ${heads === 1 ? "head" : "heads"}`,
-  legend: "weights in percent:",
+  legend: "Weights in percent:",
   head: (head) => `head ${head}`,
   causal: "causal",
   unmasked: "no mask",

@@ -178,11 +178,12 @@ function writeNumber(value: number, digits: number, terminal: Terminal): string 
   return (value < 0 ? minus : "") + (Number.isFinite(value) ? Math.abs(value).toFixed(digits) : infinity);
 }
 
-/** The tones of a heat map with their percents. */
-export function legend(terminal: Terminal): string {
+/** The tones of a heat map with their percents, behind a caption or below it. */
+export function legend(caption: string, terminal: Terminal): string[] {
   const paint = painter(terminal);
   const steps = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 1];
-  return steps.map((weight) => weightCell(weight, WIDEST_CELL, terminal, paint)).join(terminal.colored ? "" : " ");
+  const tones = steps.map((weight) => weightCell(weight, WIDEST_CELL, terminal, paint)).join("");
+  return widthOf(caption) + 1 + widthOf(tones) <= terminal.columns ? [`${caption} ${tones}`] : [caption, tones];
 }
 
 function block(title: string, lines: readonly string[]): Block {

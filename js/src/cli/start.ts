@@ -141,10 +141,13 @@ async function main(): Promise<void> {
   const lb = await createLookback();
   try {
     const sections = [
-      [`${terminal.paint.bold("lookback")} · ${text.tagline}`, text.engine(lb.variant, lb.fused)],
+      [
+        ...wrap(`lookback · ${text.tagline}`, terminal.columns).map((line) => terminal.paint.bold(line)),
+        ...wrap(text.engine(lb.variant, lb.fused), terminal.columns),
+      ],
       example(lb, text, terminal),
       ...sentences.map((sentence) => attend(lb, sentence, heads, text, terminal)),
-      [`${text.legend} ${legend(terminal)}`, ...wrap(text.untrained, terminal.columns), text.next],
+      [...legend(text.legend, terminal), ...wrap(text.untrained, terminal.columns), text.next],
     ];
     console.log(sections.map((lines) => lines.join("\n")).join("\n\n"));
   } finally {

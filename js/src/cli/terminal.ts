@@ -1,5 +1,5 @@
 /** What the terminal can show, and text measured in its columns (a Chinese character takes two). */
-import { Chalk, type ChalkInstance, supportsColor } from "chalk";
+import { Chalk, type ChalkInstance, type ColorSupportLevel, supportsColor } from "chalk";
 import stringWidth from "string-width";
 
 export interface Terminal {
@@ -16,9 +16,15 @@ const DEFAULT_COLUMNS = 100;
 const MIN_COLUMNS = 40;
 
 /** FORCE_COLOR beats NO_COLOR, as in Node itself; a pipe or a file gets no colour and 100 columns. */
+function colorLevel(env: NodeJS.ProcessEnv): ColorSupportLevel {
+  // Exactly the level that is asked for: the library takes it as the least only.
+  if (/^[0-3]$/.test(env.FORCE_COLOR ?? "")) return Number(env.FORCE_COLOR) as ColorSupportLevel;
+  if (env.NO_COLOR && env.FORCE_COLOR === undefined) return 0;
+  return supportsColor === false ? 0 : supportsColor.level;
+}
+
 export function detectTerminal(env: NodeJS.ProcessEnv = process.env): Terminal {
-  const refused = Boolean(env.NO_COLOR) && env.FORCE_COLOR === undefined;
-  const level = refused || supportsColor === false ? 0 : supportsColor.level;
+  const level = colorLevel(env);
   const plain = env.TERM === "linux" || env.TERM === "dumb";
   return {
     columns: Math.max(MIN_COLUMNS, process.stdout.columns || Number(env.COLUMNS) || DEFAULT_COLUMNS),
@@ -58,19 +64,29 @@ export function heading(text: string, terminal: Terminal): string {
   return `${terminal.paint.dim(line.repeat(2))} ${terminal.paint.bold(title)} ${terminal.paint.dim(line.repeat(rest))}`;
 }
 
-/** Breaks at spaces, or between any two graphemes where there are none (Chinese). */
+/** Breaks at spaces, and between words where there are none (Chinese); punctuation stays with the word before it. */
 export function wrap(text: string, columns: number): string[] {
-  const lines: string[] = [];
-  let line = "";
-  const breakable = new Intl.Segmenter(undefined, { granularity: "word" });
-  for (const { segment, isWordLike } of breakable.segment(text)) {
-    // Punctuation stays with the word before it.
-    const mayBreak = isWordLike || segment.trim() === "";
-    if (mayBreak && widthOf(line + segment) > columns) {
-      lines.push(line.trimEnd());
-      line = segment.trimStart();
-    } else line += segment;
+  const units: string[] = [];
+  for (const { segment, isWordLike } of new Intl.Segmenter(undefined, { granularity: "word" }).segment(text)) {
+    const starts = isWordLike || segment.trim() === "" || units.length === 0;
+    if (starts) units.push(segment);
+    else units[units.length - 1] += segment;
   }
-  if (line !== "") lines.push(line.trimEnd());
-  return lines;
+  const lines = [""];
+  for (const unit of units) {
+    const line = lines[lines.length - 1]!;
+    if (widthOf(line + unit.trimEnd()) <= columns) lines[lines.length - 1] = line + unit;
+    else lines.push(...splitWide(unit.trimStart(), columns));
+  }
+  return lines.map((line) => line.trimEnd()).filter((line) => line !== "");
+}
+
+/** A word wider than the line goes on in the next. */
+function splitWide(word: string, columns: number): string[] {
+  const parts = [""];
+  for (const { segment } of graphemes.segment(word)) {
+    if (widthOf(parts[parts.length - 1]! + segment) > columns) parts.push("");
+    parts[parts.length - 1] += segment;
+  }
+  return parts;
 }
