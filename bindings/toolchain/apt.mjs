@@ -39,7 +39,7 @@ export async function aptGet(args, onLine, cwd) {
 
 /**
  * @param {string[]} packages
- * @param {(line: string) => void} onLine
+ * @param {(line: string) => void} [onLine]
  */
 export async function aptInstall(packages, onLine) {
   await aptGet(["update"], onLine);

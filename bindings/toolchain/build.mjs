@@ -5,7 +5,7 @@ import lockfile from "proper-lockfile";
 import { emscriptenVersion, xsimdVersion } from "./find.mjs";
 import { testNode } from "./nodes.mjs";
 import { buildFolder, readIfThere, root } from "./paths.mjs";
-import { run } from "./shell.mjs";
+import { progressOf, run } from "./shell.mjs";
 
 /** @typedef {import("./find.mjs").Tools} Tools */
 /** @typedef {import("listr2").ListrTask} Task */
@@ -71,7 +71,7 @@ export function cmakeStep(tools, preset, targets) {
   return {
     title: `build ${preset}`,
     task: async (_, task) => {
-      const onLine = (/** @type {string} */ line) => (task.output = line);
+      const onLine = progressOf(task);
       const folder = join(buildFolder, preset);
       if (!existsSync(join(folder, "build.ninja")) || !existsSync(join(folder, "CMakeCache.txt"))) {
         await run(cmake, ["--preset", preset], { cwd: root, onLine });

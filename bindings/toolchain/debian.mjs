@@ -9,7 +9,7 @@ import { aptInstall, isPackaged } from "./apt.mjs";
 import { findTools, missingTools } from "./find.mjs";
 import { cacheFolder, readIfThere, which } from "./paths.mjs";
 import { pinnedSteps } from "./pinned.mjs";
-import { Advice, CommandError, run } from "./shell.mjs";
+import { Advice, CommandError, progressOf, run } from "./shell.mjs";
 
 /** @typedef {import("./find.mjs").Purpose} Purpose */
 /** @typedef {import("./find.mjs").Tools} Tools */
@@ -92,7 +92,7 @@ export async function setUpSteps(purposes) {
       throw new Advice(`Please run this once, then try again: sudo apt-get install ${list.join(" ")}`);
     steps.push({
       title: `Debian packages: ${list.join(" ")}`,
-      task: (_, task) => aptInstall(list, (line) => (task.output = line)),
+      task: (_, task) => aptInstall(list, progressOf(task)),
     });
   }
   if (usesPinned) steps.push(...pinnedSteps());

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { aptGet, debianMirror } from "./apt.mjs";
 import { pinnedFolder, pinnedStamp } from "./find.mjs";
 import { which } from "./paths.mjs";
-import { Advice, run } from "./shell.mjs";
+import { Advice, progressOf, run } from "./shell.mjs";
 
 /** Binaryen needs the newer C and C++ libraries; node-acorn is Emscripten's JavaScript parser. */
 const packages = ["emscripten", "libxsimd-dev", "binaryen", "libc6", "libstdc++6", "libgcc-s1", "node-acorn"];
@@ -37,12 +37,12 @@ export function pinnedSteps() {
     {
       title: "Emscripten 3.1.69 and xsimd 13.2: download",
       skip: () => unpacked,
-      task: (_, task) => download(folder, (line) => (task.output = line)),
+      task: (_, task) => download(folder, progressOf(task)),
     },
     {
       title: "Emscripten 3.1.69 and xsimd 13.2: unpack",
       skip: () => unpacked,
-      task: (_, task) => unpack(folder, (line) => (task.output = line)),
+      task: (_, task) => unpack(folder, progressOf(task)),
     },
     { title: "Emscripten 3.1.69 and xsimd 13.2: connect", task: () => connect(folder) },
   ];
@@ -50,7 +50,7 @@ export function pinnedSteps() {
 
 /**
  * @param {string} folder
- * @param {(line: string) => void} onLine
+ * @param {(line: string) => void} [onLine]
  */
 async function download(folder, onLine) {
   const apt = join(folder, "apt");
@@ -81,7 +81,7 @@ async function download(folder, onLine) {
   if (missing.length === 0) return;
   await aptGet([...options, "update"], onLine);
   for (const name of missing) {
-    onLine(`${name} (${missing.indexOf(name) + 1} of ${missing.length})`);
+    onLine?.(`${name} (${missing.indexOf(name) + 1} of ${missing.length})`);
     await aptGet([...options, "download", name], undefined, incoming);
     for (const file of readdirSync(incoming)) renameSync(join(incoming, file), join(debs, file));
   }
@@ -89,7 +89,7 @@ async function download(folder, onLine) {
 
 /**
  * @param {string} folder
- * @param {(line: string) => void} onLine
+ * @param {(line: string) => void} [onLine]
  */
 async function unpack(folder, onLine) {
   const unfinished = join(folder, "unfinished");
@@ -97,7 +97,7 @@ async function unpack(folder, onLine) {
   mkdirSync(unfinished, { recursive: true });
   const debs = join(folder, "debs");
   for (const deb of readdirSync(debs)) {
-    onLine(deb);
+    onLine?.(deb);
     const exclude = leftOut.map((pattern) => `--exclude='${pattern}'`).join(" ");
     await run("bash", [
       "-o",

@@ -35,3 +35,12 @@ export class CommandError extends Error {
 
 /** Something the user can act on: shown as this one message, without a stack. */
 export class Advice extends Error {}
+
+/**
+ * Shows a program's lines one after another in the place of a task's progress; a log file would only be filled by them.
+ * @param {{ output: string | undefined }} task
+ * @returns {((line: string) => void) | undefined}
+ */
+export function progressOf(task) {
+  return process.stdout.isTTY ? (line) => void (task.output = line) : undefined;
+}
