@@ -1,0 +1,16 @@
+/** What is shown when WebAssembly cannot start: the engine's own words, and what to do. */
+import type { Messages } from "../locales/en";
+import { h } from "../view/dom";
+
+export function failurePanel(t: Messages, error: unknown, retry: () => void): HTMLElement {
+  const message = error instanceof Error ? error.message : String(error);
+  return h(
+    "main",
+    { class: "failure", role: "alert" },
+    h("h1", {}, t.failure.title),
+    h("p", {}, t.failure.lead),
+    h("code", { class: "engine-message" }, message),
+    h("p", { html: t.failure.hint }),
+    h("button", { type: "button", class: "primary", onclick: retry }, t.failure.retry),
+  );
+}

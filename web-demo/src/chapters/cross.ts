@@ -1,0 +1,86 @@
+import type { Chapter } from "../app/app";
+import { at } from "../engine/grid";
+import { checkbox } from "../view/controls";
+import { h } from "../view/dom";
+import { FigureView } from "../view/figure";
+import { formatPercent } from "../view/format";
+import { result } from "../view/inspector";
+import { chapterSection, sentenceField } from "./parts";
+
+export const cross: Chapter = {
+  id: "cross",
+  nav: (t) => t.cross.nav,
+  mount(app) {
+    const { t, figures, store } = app;
+    const c = t.cross;
+    const figure = new FigureView(c.caption, figures);
+    const own = sentenceField(app, "text");
+    const other = sentenceField(app, "memory");
+    const causal = checkbox(c.causal, (crossCausal) => store.set({ crossCausal }));
+    const message = h("code", { class: "engine-message" });
+    const refusal = h("div", { class: "refusal", role: "alert" });
+    const title = (label: string) => `<span class="symbol words">${label}</span>`;
+    return {
+      element: chapterSection(
+        "cross",
+        c.title,
+        c.body,
+        h("div", { class: "two-fields" }, own.element, other.element),
+        h("div", { class: "control-line" }, causal.element),
+        refusal,
+        figure.element,
+      ),
+      figures: [figure],
+      update({ state, story, cross: outcome }) {
+        own.show(state);
+        other.show(state);
+        causal.show(state.crossCausal);
+        figure.element.hidden = outcome.value === null;
+        refusal.hidden = outcome.refusal === null;
+        if (!outcome.value) {
+          message.textContent = outcome.refusal.message;
+          message.dataset.code = outcome.refusal.code;
+          refusal.replaceChildren(h("p", {}, t.heads.refused), message, h("p", { class: "hint" }, c.causalHint));
+          return;
+        }
+        refusal.replaceChildren();
+        const { memoryTokens, weights } = outcome.value;
+        const [first = story.weights] = weights;
+        figure.show({
+          items: [
+            {
+              id: "self",
+              name: c.selfName,
+              symbol: title(c.self),
+              tone: "a",
+              grid: story.weights,
+              rows: story.tokens,
+              cols: story.tokens,
+              scale: "weight",
+              marked: (row, col) => col > row && at(story.weights, row, col) > 0,
+            },
+            { operator: "" },
+            {
+              id: "cross",
+              name: c.crossName,
+              symbol: title(c.cross),
+              tone: "a",
+              grid: first,
+              rows: story.tokens,
+              cols: memoryTokens,
+              scale: "weight",
+            },
+          ],
+          initial: { matrix: "cross", row: 0, col: 0 },
+          explain({ matrix, row, col }) {
+            const self = matrix === "self";
+            const weight = at(self ? story.weights : first, row, col);
+            const key = (self ? story.tokens : memoryTokens)[col] ?? "";
+            const sentence = (self ? c.selfCell : c.crossCell)(story.tokens[row] ?? "", key, formatPercent(weight));
+            return { sentence, parts: [result(weight, "a")], spoken: sentence, links: [{ matrix: self ? "cross" : "self", row }] };
+          },
+        });
+      },
+    };
+  },
+};

@@ -1,0 +1,92 @@
+/** The sentence with an arc from the chosen word to each word it looks at: back above the line, ahead below it. */
+import { at, type Grid } from "../engine/grid";
+import { h, svg } from "./dom";
+import { formatPercent } from "./format";
+
+export interface ArcsModel {
+  readonly tokens: readonly string[];
+  readonly query: number;
+  /** Softmax weights, and the additive mask: −∞ = hidden. */
+  readonly weights: Grid;
+  readonly bias: Grid;
+}
+
+const ABOVE = 108;
+const BELOW = 92;
+
+export class ArcsView {
+  readonly element: HTMLElement;
+  readonly #row = h("div", { class: "arc-tokens" });
+  readonly #picture = svg("svg", { class: "arcs", "aria-hidden": "true" });
+  readonly #words: { choose: string; hidden: string };
+  readonly #choose: (query: number) => void;
+  #model: ArcsModel | null = null;
+
+  constructor(words: { choose: string; hidden: string }, choose: (query: number) => void) {
+    this.#words = words;
+    this.#choose = choose;
+    const canvas = h("div", { class: "arc-canvas" }, this.#picture, this.#row);
+    this.element = h("fieldset", { class: "arc-figure" }, h("legend", { class: "visually-hidden" }, words.choose), canvas);
+    new ResizeObserver(() => this.#drawArcs()).observe(this.element);
+  }
+
+  show(model: ArcsModel): void {
+    const before = this.#model?.tokens;
+    this.#model = model;
+    if (!before || before.length !== model.tokens.length || before.some((token, i) => token !== model.tokens[i]))
+      this.#row.replaceChildren(...model.tokens.map((token, index) => this.#token(token, index)));
+    [...this.#row.children].forEach((label, key) => {
+      const input = label.querySelector("input");
+      const share = label.querySelector(".share");
+      if (input) input.checked = key === model.query;
+      const hidden = at(model.bias, model.query, key) === Number.NEGATIVE_INFINITY;
+      label.classList.toggle("masked", hidden);
+      label.classList.toggle("ahead", !hidden && key > model.query);
+      if (share) share.textContent = hidden ? this.#words.hidden : formatPercent(at(model.weights, model.query, key));
+    });
+    this.#drawArcs();
+  }
+
+  redraw(): void {
+    this.#drawArcs();
+  }
+
+  #token(token: string, index: number): HTMLElement {
+    const input = h("input", { type: "radio", name: "arc-query", class: "visually-hidden", value: index });
+    input.addEventListener("change", () => this.#choose(index));
+    return h("label", { class: "arc-token" }, input, h("span", { class: "word" }, token), h("span", { class: "share" }));
+  }
+
+  #drawArcs(): void {
+    const model = this.#model;
+    const labels = [...this.#row.children] as HTMLElement[];
+    const from = labels[model?.query ?? 0];
+    if (!model || !from) return;
+    const width = this.#row.scrollWidth;
+    const height = this.#row.offsetHeight;
+    this.#picture.setAttribute("width", String(width));
+    this.#picture.setAttribute("height", String(ABOVE + height + BELOW));
+    this.#picture.replaceChildren();
+    const centre = (label: HTMLElement) => label.offsetLeft + label.offsetWidth / 2;
+    labels.forEach((label, key) => {
+      const weight = at(model.weights, model.query, key);
+      const hidden = at(model.bias, model.query, key) === Number.NEGATIVE_INFINITY;
+      const ahead = key > model.query;
+      const [x1, x2] = [centre(from), centre(label)];
+      const room = ahead ? BELOW : ABOVE;
+      const y = ahead ? ABOVE + height + 2 : ABOVE - 2;
+      const lift = Math.min(room * 1.22, 34 + Math.abs(x2 - x1) * 0.42) * (ahead ? 1 : -1);
+      const path =
+        key === model.query
+          ? `M ${x1 - 7} ${y} C ${x1 - 34} ${y - 52}, ${x1 + 34} ${y - 52}, ${x1 + 7} ${y}`
+          : `M ${x1} ${y} C ${x1} ${y + lift}, ${x2} ${y + lift}, ${x2} ${y}`;
+      this.#picture.append(
+        svg("path", {
+          d: path,
+          class: hidden ? "arc hidden" : ahead ? "arc ahead" : "arc back",
+          "stroke-width": hidden ? 1.5 : Math.max(1.2, 13 * weight),
+        }),
+      );
+    });
+  }
+}

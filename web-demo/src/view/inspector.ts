@@ -1,0 +1,67 @@
+/** The calculation behind one cell, spelled out. */
+import { h } from "./dom";
+import { formatNumber } from "./format";
+import type { Tone } from "./matrix";
+
+export type Part =
+  | { readonly kind: "product"; readonly a: number; readonly b: number; readonly tones: readonly [Tone, Tone] }
+  | { readonly kind: "value"; readonly value: number; readonly tone: Tone; readonly result?: boolean }
+  | { readonly kind: "text"; readonly text: string };
+
+export interface Link {
+  readonly matrix: string;
+  readonly row?: number;
+  readonly col?: number;
+}
+
+export interface Explanation {
+  /** What the number means, in words; may hold the reader's own tokens, so plain text. */
+  readonly sentence: string;
+  readonly parts: readonly Part[];
+  /** What a screen reader hears. */
+  readonly spoken: string;
+  /** Other rows, columns and cells that take part. */
+  readonly links: readonly Link[];
+}
+
+export const text = (value: string): Part => ({ kind: "text", text: value });
+export const value = (number: number, tone: Tone): Part => ({ kind: "value", value: number, tone });
+export const result = (number: number, tone: Tone): Part => ({ kind: "value", value: number, tone, result: true });
+
+/** a₁·b₁ + a₂·b₂ + … = the cell's own number. */
+export function dotProduct(
+  a: ArrayLike<number>,
+  b: ArrayLike<number>,
+  tones: readonly [Tone, Tone],
+  total: Part,
+): readonly Part[] {
+  const parts: Part[] = [];
+  for (let i = 0; i < a.length; i++) {
+    if (i > 0) parts.push(text("+"));
+    parts.push({ kind: "product", a: a[i] ?? Number.NaN, b: b[i] ?? Number.NaN, tones });
+  }
+  return [...parts, text("="), total];
+}
+
+function number(amount: number, tone: Tone, extra = ""): HTMLElement {
+  return h("data", { class: `number tone-${tone} ${extra}`.trim(), value: String(amount) }, formatNumber(amount));
+}
+
+function show(part: Part): HTMLElement {
+  if (part.kind === "text") return h("span", { class: "sign" }, part.text);
+  if (part.kind === "value") return number(part.value, part.tone, part.result ? "result" : "");
+  return h(
+    "span",
+    { class: "product" },
+    number(part.a, part.tones[0]),
+    h("span", { class: "times" }, "×"),
+    number(part.b, part.tones[1]),
+  );
+}
+
+export function showExplanation(host: HTMLElement, explanation: Explanation): void {
+  host.replaceChildren(
+    h("p", { class: "sentence" }, explanation.sentence),
+    h("p", { class: "formula" }, ...explanation.parts.map(show)),
+  );
+}
