@@ -42,5 +42,8 @@ export class Advice extends Error {}
  * @returns {((line: string) => void) | undefined}
  */
 export function progressOf(task) {
-  return process.stdout.isTTY ? (line) => void (task.output = line) : undefined;
+  if (!process.stdout.isTTY) return undefined;
+  return (line) => {
+    task.output = line;
+  };
 }
