@@ -1,30 +1,46 @@
 /**
- * Runs ONNX graphs in onnxruntime-web, outside of Jest's realm (inside it the runtime's brand checks fail), one thread. A message
- * in is {model, feeds: {name: {type, data, dims}}, outputs: [name]}, one back {tensors} or {error}; sessions are kept per graph key.
+ * Runs ONNX graphs in onnxruntime-web, outside of Jest's realm (inside it the runtime's brand checks fail), in one thread.
+ * Every message is answered by one with its id: {tensors} or {error}. Sessions are kept per graph.
  */
 import { parentPort } from "node:worker_threads";
 import * as ort from "onnxruntime-web";
 
+/**
+ * @typedef {{ type: "float32" | "bool", data: Float32Array | Uint8Array, dims: number[] }} Feed
+ * @typedef {{ id: number, key: string, model: Uint8Array, feeds: Record<string, Feed>, outputs: string[] }} Message
+ */
+
 ort.env.wasm.numThreads = 1;
 ort.env.logLevel = "error";
 
+/** @type {Map<string, ort.InferenceSession>} */
 const sessions = new Map();
 
+/** @param {Message} message */
 async function run({ key, model, feeds, outputs }) {
-  if (!sessions.has(key)) sessions.set(key, await ort.InferenceSession.create(model, { logSeverityLevel: 3 }));
-  const tensors = {};
-  for (const [name, { type, data, dims }] of Object.entries(feeds)) tensors[name] = new ort.Tensor(type, data, dims);
-  const results = await sessions.get(key).run(tensors, outputs);
-  return Object.fromEntries(outputs.map((name) => [name, { data: results[name].data, dims: results[name].dims }]));
+  // The runtime warns of every shape that its inference left open; those are not errors.
+  const session = sessions.get(key) ?? (await ort.InferenceSession.create(model, { logSeverityLevel: 3 }));
+  sessions.set(key, session);
+  const tensors = Object.fromEntries(
+    Object.entries(feeds).map(([name, { type, data, dims }]) => [
+      name,
+      data instanceof Float32Array
+        ? new ort.Tensor("float32", data, dims)
+        : new ort.Tensor(/** @type {"bool"} */ (type), data, dims),
+    ]),
+  );
+  const results = await session.run(tensors, outputs);
+  return Object.fromEntries(Object.entries(results).map(([name, { data, dims }]) => [name, { data, dims }]));
 }
 
+const port = /** @type {import("node:worker_threads").MessagePort} */ (parentPort);
 let last = Promise.resolve();
-parentPort.on("message", (message) => {
+port.on("message", (/** @type {Message} */ message) => {
   last = last.then(async () => {
     try {
-      parentPort.postMessage({ id: message.id, tensors: await run(message) });
+      port.postMessage({ id: message.id, tensors: await run(message) });
     } catch (error) {
-      parentPort.postMessage({ id: message.id, error: String(error?.message ?? error) });
+      port.postMessage({ id: message.id, error: error instanceof Error ? error.message : String(error) });
     }
   });
 });

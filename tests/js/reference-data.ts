@@ -117,11 +117,12 @@ export interface Outcome {
 export function run(lb: Lookback, operands: Operands, options: AttentionOptions = {}, layout: Layout = "4-D"): Outcome {
   const { shape, q, k, v } = operands;
   const { batch, heads, kvHeads, queryLength, keyLength, headDim, valueDim } = shape;
-  const lay = (data: Float32Array, count: number, length: number, width: number) => {
-    if (layout === "4-D") return { data, dims: [batch, count, length, width] };
-    const dims = layout === "3-D" ? [batch, length, count * width] : [length, count * width];
-    return { data: foldHeads(data, batch, count, length, width), dims };
-  };
+  const dimsOf = (count: number, length: number, width: number) =>
+    layout === "4-D" ? [batch, count, length, width] : [...(layout === "3-D" ? [batch] : []), length, count * width];
+  const lay = (data: Float32Array, count: number, length: number, width: number) => ({
+    data: layout === "4-D" ? data : foldHeads(data, batch, count, length, width),
+    dims: dimsOf(count, length, width),
+  });
   const folded = layout === "4-D" ? {} : { heads, kvHeads };
   const raw = lb.attention(
     lay(q, heads, queryLength, headDim),
@@ -129,7 +130,7 @@ export function run(lb: Lookback, operands: Operands, options: AttentionOptions 
     lay(v, kvHeads, keyLength, valueDim),
     { ...folded, ...options },
   );
-  const expectedDims = lay(new Float32Array(0), heads, queryLength, valueDim).dims;
+  const expectedDims = dimsOf(heads, queryLength, valueDim);
   if (raw.output.dims.join() !== expectedDims.join()) {
     throw new Error(`output has dims [${raw.output.dims}], expected [${expectedDims}]`);
   }
@@ -197,7 +198,7 @@ export function expectOutput(actual: Float32Array, reference: ReferenceResult, s
 /** Log-sum-exp of float32 scores: their own error, then the sum's, then the rounding of the result. */
 export function expectLogSumExp(actual: Float32Array | undefined, reference: ReferenceResult, note = ""): void {
   const allowed = (row: number) => {
-    const size = reference.largestScore[row]! + Math.absreference.logSumExp[row]!;
+    const size = reference.largestScore[row]! + abs(reference.logSumExp[row]!);
     return 2e-6 + ulp * size;
   };
   holds(worst(actual ?? [], reference.logSumExp, allowed), `logSumExp ${note}`);

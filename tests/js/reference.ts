@@ -62,12 +62,14 @@ export interface ReferenceResult {
 
 /** Reads a broadcast operand at [b, h, i, j]. */
 export function readBroadcast<T>(operand: Broadcast<T>, b: number, h: number, i: number, j: number): T {
-  const index = [b, h, i, j];
   const { dims, data } = operand;
+  const rank = dims.length;
   let flat = 0;
-  for (let d = 0; d < dims.length; d++) {
+  for (let d = 0; d < rank; d++) {
     const size = dims[d]!;
-    flat = flat * size + (size === 1 ? 0 : index[4 - dims.length + d]!);
+    const fromRight = rank - d;
+    const index = fromRight === 1 ? j : fromRight === 2 ? i : fromRight === 3 ? h : b;
+    flat = flat * size + (size === 1 ? 0 : index);
   }
   return data[flat]!;
 }
@@ -101,6 +103,21 @@ export function isVisible(
   if (keyLengths && j >= Number(keyLengths[b])) return false;
   if (keyMask && !keyMask.data[b * shape.keyLength + j]) return false;
   return true;
+}
+
+/** Every row's visible keys as 0 and 1, [B, H, Lq, Lk]. */
+export function visibility(options: ReferenceOptions, shape: Shape): Uint8Array {
+  const { batch, heads, queryLength, keyLength } = shape;
+  const seen = new Uint8Array(batch * heads * queryLength * keyLength);
+  let at = 0;
+  for (let b = 0; b < batch; b++) {
+    for (let h = 0; h < heads; h++) {
+      for (let i = 0; i < queryLength; i++) {
+        for (let j = 0; j < keyLength; j++, at++) if (isVisible(options, shape, b, h, i, j)) seen[at] = 1;
+      }
+    }
+  }
+  return seen;
 }
 
 /** R17: ALiBi's slopes, of the largest power of two below `heads`, then every second one of twice that power. */
