@@ -146,12 +146,17 @@ law("law 4: kernels do not allocate", cpp.kernelsDoNotAllocate, {
 law("law 5: references in C++ share no code with the core", cpp.cppReferencesAreIndependent, {
   lawful: {
     ...HEADERS,
-    "tests/cpp/reference.hpp": '#include <vector>\n#include "helper.hpp"\n',
-    "tests/cpp/helper.hpp": "\n",
+    "cpp/include/lookback/status.hpp":
+      "Status attend(const Call& call,\n  void* workspace) noexcept;\nint Call::width() const noexcept;\n",
+    "tests/cpp/reference.hpp":
+      '#include <vector>\n#include "lookback/views.hpp"\n// attend(call)\nvoid attend_plainly(int);\n',
   },
   unlawful: {
-    "a reference that uses the public API": { "tests/cpp/reference.cpp": '#include "lookback/views.hpp"\n' },
     "a reference that uses a kernel": { "tests/cpp/reference.cpp": '#include "kernels/simd.hpp"\n' },
+    "a reference that calls the engine": { "tests/cpp/reference.cpp": "void f() { attend(call, nullptr); }\n" },
+    "a reference that calls a method of the engine": {
+      "tests/cpp/reference.cpp": "int f(Call c) { return c.width(); }\n",
+    },
   },
 });
 

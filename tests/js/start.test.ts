@@ -169,7 +169,7 @@ describe("heat maps of a sentence", () => {
     const lines = out.split("\n");
     const at = lines.findIndex((line) => line.includes("头 0 · 因果"));
     // The last cell of each row ends in the same column.
-    expect(new Set(lines.slice(at + 1, at + 2 + n).map(stringWidth)).size).toBe(1);
+    expect(new Set(lines.slice(at + 1, at + 2 + n).map((line) => stringWidth(line))).size).toBe(1);
   });
 
   test.each([
