@@ -3,7 +3,7 @@ import { Listr, PRESET_TIMER } from "listr2";
 import { buildingAlone, cmakeStep, typeScriptStep, writeToolchain } from "./build.mjs";
 import { alone, setUpSteps } from "./debian.mjs";
 import { findTools, missingTools } from "./find.mjs";
-import { Advice } from "./shell.mjs";
+import { Advice, Failed } from "./shell.mjs";
 
 /** @typedef {import("./find.mjs").Purpose} Purpose */
 
@@ -58,5 +58,11 @@ async function runSteps(steps, concurrent = 1) {
     rendererOptions: { timer },
     fallbackRendererOptions: { timer },
   });
-  await tasks.run();
+  try {
+    await tasks.run();
+  } catch (error) {
+    // The renderer for logs has shown it in full; the one for terminals cuts it.
+    if (!process.stdout.isTTY) throw new Failed();
+    throw error;
+  }
 }

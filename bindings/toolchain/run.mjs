@@ -84,8 +84,8 @@ main().then(
   (code) => process.exit(code),
   (error) => {
     // A failed program's output or an advice says all; a stack is for our own mistakes.
-    const plain = error?.name === "CommandError" || error?.constructor?.name === "Advice";
-    console.error(plain ? error.message : error);
+    if (["CommandError", "Advice"].includes(error?.name)) console.error(error.message);
+    else if (error?.name !== "Failed") console.error(error);
     process.exit(1);
   },
 );

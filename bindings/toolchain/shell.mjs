@@ -34,7 +34,21 @@ export class CommandError extends Error {
 }
 
 /** Something the user can act on: shown as this one message, without a stack. */
-export class Advice extends Error {}
+export class Advice extends Error {
+  /** @param {string} message */
+  constructor(message) {
+    super(message);
+    this.name = "Advice";
+  }
+}
+
+/** A failure that was shown already. */
+export class Failed extends Error {
+  constructor() {
+    super("");
+    this.name = "Failed";
+  }
+}
 
 /**
  * Shows a program's lines one after another in the place of a task's progress; a log file would only be filled by them.
