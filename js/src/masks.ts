@@ -161,7 +161,7 @@ function from(mask: Mask | MaskTensor): Mask {
   return new VisibilityMask(bits, dims);
 }
 
-function fromTorch(mask: TensorLike, options?: { heads?: number }): Mask {
+function fromTorch(mask: MaskTensor | TensorLike<Float32Array>, options?: { heads?: number }): Mask {
   const where = "masks.fromTorch";
   const { heads } = readOptions(options, { heads: positiveInteger }, where);
   let { data, dims } = readTensor(mask, where, "not-a-mask", "{ data, dims }");

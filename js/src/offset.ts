@@ -44,7 +44,7 @@ function missingOffset(queryLength: number, keyLength: number): string {
   const rows = small ? queryLength : queryLength < keyLength ? 2 : 4;
   const columns = small ? keyLength : queryLength < keyLength ? 4 : 2;
   const width = Math.max(columns * 2 - 1, 18);
-  const picture = ["'start' (offset 0)".padEnd(width + 3) + `'end' (offset Lk − Lq = ${keyLength - queryLength})`];
+  const picture = [`${"'start' (offset 0)".padEnd(width + 3)}'end' (offset Lk − Lq = ${keyLength - queryLength})`];
   for (let i = 0; i < rows; i++) {
     picture.push(`${drawRow(columns, i).padEnd(width + 3)}${drawRow(columns, i + columns - rows)}`);
   }

@@ -64,7 +64,7 @@ export function nearest(name: string, names: readonly string[]): string | undefi
   const plain = (text: string) => text.toLowerCase().replace(/[^a-z0-9]/g, "");
   const wanted = plain(name);
   let best: string | undefined;
-  let bestCost = Math.max(1, Math.floor(wanted.length / 3)) + 0.5;
+  let bestCost = Math.max(1, Math.floor(wanted.length * 0.4)) + 0.5;
   for (const candidate of names) {
     const known = plain(candidate);
     const contained = known.length > 3 && wanted.includes(known);

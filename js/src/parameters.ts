@@ -64,10 +64,10 @@ function parameters(config: LayerConfig, { query, key, value, out }: Projections
     parts: [part],
     isBias: false,
   });
-  const { embedDim, keyDim, valueDim, heads, kvHeads } = config;
-  // PyTorch stacks the three where all have the same dims.
+  const { embedDim, keyDim, valueDim } = config;
+  // PyTorch stacks the three where all project from the same width.
   const inProjection =
-    keyDim === embedDim && valueDim === embedDim && kvHeads === heads
+    keyDim === embedDim && valueDim === embedDim
       ? [{ name: "in_proj_weight", dims: [rows, embedDim], parts: stacked, isBias: false }]
       : [matrix("q_proj_weight", query), matrix("k_proj_weight", key), matrix("v_proj_weight", value)];
   const biases = [

@@ -1,3 +1,4 @@
+import { fail } from "./errors.js";
 import type { ModuleFactory } from "./module.js";
 import type { Variant } from "./types.js";
 
@@ -14,6 +15,6 @@ export interface Platform {
 /** fetch, with a status other than 2xx as an error. */
 export async function readByFetch(url: string | URL): Promise<{ bytes: ArrayBuffer; type: string }> {
   const response = await fetch(url);
-  if (!response.ok) throw new Error(`HTTP status ${response.status}`);
+  if (!response.ok) fail("wasm-unreachable", `HTTP status ${response.status}`);
   return { bytes: await response.arrayBuffer(), type: response.headers.get("content-type") ?? "" };
 }
