@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lookback/kv_cache.hpp"
 #include "lookback/status.hpp"
 #include "lookback/views.hpp"
 
@@ -29,6 +30,7 @@ struct Visibility {
   const std::int32_t* query_offsets = nullptr;   ///< [B]; nullptr = all 0
   std::int32_t window_left = unlimited;          ///< i + offset − left ≤ j
   std::int32_t window_right = unlimited;         ///< j ≤ i + offset + right
+  const std::int32_t* key_starts = nullptr;      ///< [B]; only keys from it on exist; nullptr = 0
   const std::int32_t* key_lengths = nullptr;     ///< [B]; only keys below it exist; nullptr = Lk
   const std::uint8_t* key_mask = nullptr;        ///< [B, Lk], 1 = a real token
   MaskView mask;                                 ///< 1 = may attend
@@ -47,6 +49,12 @@ struct AttentionInputs {
   ConstView queries;  ///< [B, H, Lq, D]
   ConstView keys;     ///< [B, Hkv, Lk, D]
   ConstView values;   ///< [B, Hkv, Lk, Dv]
+  /// Where earlier keys and values are. `keys` and `values` are then the new tokens [B, Hkv, new_length, …], which are appended to
+  /// it; Lk = cache.columns() + new_length, column 0 is position cache.first_position(); query i of row b stands at its length
+  /// before the call plus i. visibility's query_offsets and key_starts are not used, key_lengths and key_mask ([B, new_length])
+  /// speak of the new tokens.
+  KvCache cache;
+  Index new_length = 0;
 };
 
 /// The stage of the calculation that a weights request returns, numbered as ONNX's qk_matmul_output_mode.
@@ -62,9 +70,26 @@ struct WeightsRequest {
   Index query_to = 0;
 };
 
+/// Asks for figures of every row's weights, gathered while the rows pass by: no [Lq, Lk] is ever stored. A null pointer = not asked.
+struct SummaryRequest {
+  Index top_k = 0;                       ///< places per row
+  std::int32_t* top_indices = nullptr;   ///< [B, H, Lq, top_k] keys by falling weight, then rising number; −1 = no more
+  float* top_weights = nullptr;          ///< [B, H, Lq, top_k]; 0 where the index is −1
+  float* entropy = nullptr;              ///< [B, H, Lq], −Σ w·ln w in nats
+  float* distance = nullptr;             ///< [B, H, Lq], Σ w·(i + offset − j)
+  float* map = nullptr;                  ///< [B, H, map_rows, map_columns]
+  Index map_rows = 0;                    ///< ≤ Lq; cell r holds rows ⌊r·Lq/R⌋ … ⌊(r+1)·Lq/R⌋ − 1 and is the mean over them
+  Index map_columns = 0;                 ///< ≤ Lk; … of the weight that they give to the keys of its column
+
+  [[nodiscard]] bool wanted() const noexcept {
+    return top_indices != nullptr || entropy != nullptr || distance != nullptr || map != nullptr;
+  }
+};
+
 struct AttentionOutputs {
   MutableView output;             ///< [B, H, Lq, Dv]; must not overlap an input
   WeightsRequest weights;
+  SummaryRequest summary;
   float* log_sum_exp = nullptr;   ///< [B, H, Lq], natural logarithm; −∞ for a row that sees nothing
 };
 
@@ -76,7 +101,8 @@ struct AttentionCall {
   AttentionOutputs outputs;
 };
 
-/// Scratch bytes that attention_forward needs: O(tile · (D + Dv)) plus the packed values of one head, [Lk, Dv].
+/// Scratch bytes that attention_forward needs: O(tile · (D + Dv)) plus the packed values of one head, [Lk, Dv]; with a summary a
+/// tile's rows, [tile, Lk].
 /// A double, so that a size beyond the address space is a number and not an overflow.
 [[nodiscard]] double attention_workspace_bytes(const AttentionCall& call) noexcept;
 

@@ -11,6 +11,10 @@ enum class [[nodiscard]] Status : int {
   invalid_argument = 4,     ///< a scalar option is out of its range (not finite, negative softcap, …)
   invalid_range = 5,        ///< requested heads or query rows lie outside of the result
   workspace_too_small = 6,  ///< fewer bytes than the matching …_workspace_bytes() asks for
+  cache_full = 7,           ///< a row of the cache has no room for the new tokens
+  cache_mismatch = 8,       ///< the cache has another batch, number of heads or width than the call
+  evicted = 9,              ///< a rolling cache no longer has the tokens that would be needed
+  invalid_cache = 10,       ///< bytes that no cache of this shape has saved
 };
 
 /// One English sentence without values; callers that know the values say them.

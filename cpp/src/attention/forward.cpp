@@ -2,11 +2,15 @@
 #include <cmath>
 #include <limits>
 
+#include "attention/cache_call.hpp"
+#include "attention/key_source.hpp"
 #include "attention/look.hpp"
 #include "attention/score_block.hpp"
+#include "attention/summary.hpp"
 #include "attention/visibility.hpp"
 #include "attention/workspace.hpp"
 #include "kernels/pack.hpp"
+#include "kernels/quantize.hpp"
 #include "kernels/value_tile.hpp"
 #include "lookback/attention.hpp"
 
@@ -15,17 +19,41 @@ namespace {
 
 using namespace kernels;
 
+/// One run of values into column panels; rows of an int8 cache are converted on the way. Whether all were finite.
+bool pack_run(const AttentionCall& call, const KeySource::Run& run, KeyRange keys, Workspace& work) noexcept {
+  const Index skip = keys.from - run.columns.from;
+  const Index width = call.shape.value_dim;
+  const float* source = nullptr;
+  Index stride = run.values.stride;
+  if (run.values.floats != nullptr) {
+    source = run.values.floats + skip * stride;
+  } else {
+    for (Index row = 0; row < keys.count(); ++row) {
+      dequantize_row(run.values.bytes + (skip + row) * stride, width, run.values.scales[skip + row],
+                     work.converted_rows + row * width);
+    }
+    source = work.converted_rows;
+    stride = width;
+  }
+  return pack_columns(source, stride, keys.count(), width, work.value_panels + keys.from * panel_width,
+                      work.value_panel_stride);
+}
+
 /// Copies one head's values into column panels; notes which blocks hold NaN or ±∞.
-void pack_values(const AttentionCall& call, Index batch, Index kv_head, Workspace& work) noexcept {
+void pack_values(const AttentionCall& call, const KeySource& source, Workspace& work) noexcept {
+  if (call.inputs.cache) {  // there may be columns without a token
+    std::fill_n(work.value_panels, work.accumulator_stride * call.shape.key_length, 0.0F);
+  }
   for (Index block = 0; block < block_count(call.shape.key_length); ++block) {
     const Index first = block * block_keys;
-    const Index count = std::min(block_keys, call.shape.key_length - first);
-    const float* source = call.inputs.values.row(batch, kv_head, first);
-    work.block_is_finite[block] =
-        pack_columns(source, call.inputs.values.row_stride, count, call.shape.value_dim,
-                     work.value_panels + first * panel_width, work.value_panel_stride)
-            ? 1
-            : 0;
+    const KeyRange keys{static_cast<std::int32_t>(first),
+                        static_cast<std::int32_t>(std::min(first + block_keys, call.shape.key_length))};
+    bool finite = true;
+    for (const KeySource::Run& run : source) {
+      const KeyRange part = intersect(keys, run.columns);
+      if (!part.empty()) finite = pack_run(call, run, part, work) && finite;
+    }
+    work.block_is_finite[block] = finite ? 1 : 0;
   }
 }
 
@@ -86,18 +114,18 @@ void finish_rows(const AttentionCall& call, const TileRows& rows, Workspace& wor
   }
 }
 
-void attend_tile(const AttentionCall& call, const TileRows& rows, Workspace& work) noexcept {
+void attend_tile(const AttentionCall& call, const KeySource& source, const TileRows& rows, Workspace& work) noexcept {
   std::fill(work.state->maximum, work.state->maximum + tile_queries, -std::numeric_limits<float>::infinity());
   std::fill(work.state->sum, work.state->sum + tile_queries, 0.0F);
   std::fill(work.accumulators, work.accumulators + tile_queries * work.accumulator_stride, 0.0F);
   pack_queries(call, rows, work);
 
   const KeyRange tile_keys = rows.hull(0, rows.count);
-  Look look(call, rows, tile_keys);
+  Look look(call, source, rows, tile_keys);
   for (Index first = tile_keys.from / block_keys * block_keys; first < tile_keys.to; first += block_keys) {
     const KeyRange block{static_cast<std::int32_t>(first), static_cast<std::int32_t>(first + block_keys)};
     const KeyRange keys = intersect(block, tile_keys);
-    const bool seen = probabilities_of_block(call, rows, keys, work);
+    const bool seen = probabilities_of_block(call, source, rows, keys, work);
     look.take_block(keys, work);
     if (!seen) continue;
     if (work.block_is_finite[first / block_keys] != 0) {
@@ -110,6 +138,23 @@ void attend_tile(const AttentionCall& call, const TileRows& rows, Workspace& wor
   look.finish(work);
 }
 
+/// All heads and queries, keys being columns [0, Lk) of KeySource.
+void attend(const AttentionCall& call, Workspace& work) noexcept {
+  const Index group = call.shape.heads / call.shape.kv_heads;
+  begin_summary(call);
+  for (Index batch = 0; batch < call.shape.batch; ++batch) {
+    for (Index kv_head = 0; kv_head < call.shape.kv_heads; ++kv_head) {
+      const KeySource source(call, batch, kv_head);
+      pack_values(call, source, work);
+      for (Index first = 0; first < call.shape.query_length; first += tile_queries) {
+        for (Index head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+          attend_tile(call, source, TileRows(call, batch, head, first), work);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Status attention_forward(const AttentionCall& call, void* workspace, std::size_t workspace_bytes) noexcept {
@@ -117,18 +162,15 @@ Status attention_forward(const AttentionCall& call, void* workspace, std::size_t
   if (workspace == nullptr || static_cast<double>(workspace_bytes) < attention_workspace_bytes(call)) {
     return Status::workspace_too_small;
   }
-  Workspace work(call.shape, workspace);
-  const Index group = call.shape.heads / call.shape.kv_heads;
-  for (Index batch = 0; batch < call.shape.batch; ++batch) {
-    for (Index kv_head = 0; kv_head < call.shape.kv_heads; ++kv_head) {
-      pack_values(call, batch, kv_head, work);
-      for (Index first = 0; first < call.shape.query_length; first += tile_queries) {
-        for (Index head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-          attend_tile(call, TileRows(call, batch, head, first), work);
-        }
-      }
-    }
+  if (!call.inputs.cache) {
+    Workspace work(call, workspace);
+    attend(call, work);
+    return Status::ok;
   }
+  CacheWorkspace cache_work(call, workspace);
+  Workspace work(call, static_cast<char*>(workspace) + static_cast<std::size_t>(CacheWorkspace::bytes(call)));
+  attend(columns_of_cache(call, cache_work), work);
+  append_afterwards(call);
   return Status::ok;
 }
 

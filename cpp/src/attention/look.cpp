@@ -5,90 +5,115 @@
 #include <limits>
 
 #include "attention/score_block.hpp"
+#include "attention/summary.hpp"
 #include "kernels/pack.hpp"
 
 namespace lookback {
 
 using namespace kernels;
 
-Look::Look(const AttentionCall& call, const TileRows& rows, KeyRange tile_keys) noexcept
-    : call_(call), rows_(rows), tile_keys_(tile_keys) {
+namespace {
+
+Index head_of_slot(const WeightsRequest& request, Index slot) noexcept {
+  return request.heads != nullptr ? request.heads[slot] : slot;
+}
+
+}  // namespace
+
+Look::Look(const AttentionCall& call, const KeySource& source, const TileRows& rows, KeyRange tile_keys) noexcept
+    : call_(call), source_(source), rows_(rows), tile_keys_(tile_keys) {
   const WeightsRequest& request = call.outputs.weights;
-  bool wanted = false;
-  for (Index slot = 0; request.data != nullptr && slot < request.head_count; ++slot) wanted = wanted || wants(slot);
-  if (!wanted) return;
-  first_row_ = std::clamp<Index>(request.query_from - rows.first_query, 0, rows.count);
-  end_row_ = std::clamp<Index>(request.query_to - rows.first_query, first_row_, rows.count);
+  for (Index slot = request.head_count - 1; request.data != nullptr && slot >= 0; --slot) {
+    if (head_of_slot(request, slot) == rows.head) first_slot_ = slot;
+  }
+  if (first_slot_ >= 0) {
+    first_requested_ = std::clamp<Index>(request.query_from - rows.first_query, 0, rows.count);
+    end_requested_ = std::clamp<Index>(request.query_to - rows.first_query, first_requested_, rows.count);
+  }
+  if (call.outputs.summary.wanted()) {
+    end_followed_ = rows.count;
+  } else if (request.kind == WeightsKind::softmax) {
+    first_followed_ = first_requested_;
+    end_followed_ = end_requested_;
+  }
 }
 
-bool Look::wants(Index slot) const noexcept {
-  const WeightsRequest& request = call_.outputs.weights;
-  return (request.heads != nullptr ? request.heads[slot] : slot) == rows_.head;
-}
-
-float* Look::target_row(Index slot, Index row) const noexcept {
+float* Look::requested_row(Index slot, Index row) const noexcept {
   const WeightsRequest& request = call_.outputs.weights;
   const Index row_count = request.query_to - request.query_from;
   const Index at = (rows_.batch * request.head_count + slot) * row_count + rows_.first_query + row - request.query_from;
   return request.data + at * call_.shape.key_length;
 }
 
+/// Where a followed row's weights gather: in the result itself, unless a summary needs them.
+float* Look::weight_row(Index row, const Workspace& work) const noexcept {
+  if (work.weight_rows != nullptr) return work.weight_rows + row * call_.shape.key_length;
+  return requested_row(first_slot_, row);
+}
+
 void Look::take_block(KeyRange keys, Workspace& work) const noexcept {
-  const WeightsRequest& request = call_.outputs.weights;
-  if (first_row_ == end_row_ || request.kind != WeightsKind::softmax) return;
+  if (first_followed_ == end_followed_) return;
   std::copy_n(work.state->maximum, tile_queries, work.block_maxima + keys.from / block_keys * tile_queries);
-  for (Index slot = 0; slot < request.head_count; ++slot) {
-    if (!wants(slot)) continue;
-    for (Index row = first_row_; row < end_row_; ++row) {
-      unpack_query_lane(work.scores + (keys.from % block_keys) * tile_queries, row, keys.count(),
-                        target_row(slot, row) + keys.from);
+  for (Index row = first_followed_; row < end_followed_; ++row) {
+    unpack_query_lane(work.scores + (keys.from % block_keys) * tile_queries, row, keys.count(),
+                      weight_row(row, work) + keys.from);
+  }
+}
+
+void Look::normalise(Index row, const Workspace& work) const noexcept {
+  float* weights = weight_row(row, work);
+  const Index key_length = call_.shape.key_length;
+  const Index from = tile_keys_.empty() ? key_length : tile_keys_.from;
+  const Index to = tile_keys_.empty() ? key_length : tile_keys_.to;
+  std::fill(weights, weights + from, 0.0F);
+  std::fill(weights + to, weights + key_length, 0.0F);
+  const float sum = work.state->sum[row];
+  for (Index first = from / block_keys * block_keys; first < to; first += block_keys) {
+    const Index block_from = std::max(first, from);
+    const Index block_to = std::min(first + block_keys, to);
+    const float maximum = work.block_maxima[first / block_keys * tile_queries + row];
+    // Before a row has seen anything its maximum is −∞ and its probabilities are 0.
+    const bool nothing = maximum == -std::numeric_limits<float>::infinity();
+    const float factor = nothing ? 0.0F : std::exp(maximum - work.state->maximum[row]) / sum;
+    scale_nonzero(weights + block_from, block_to - block_from, factor);
+  }
+}
+
+/// Copies final weights to every place that asked for them.
+void Look::hand_out(Index row, const float* weights) const noexcept {
+  const WeightsRequest& request = call_.outputs.weights;
+  if (!is_requested(row) || request.kind != WeightsKind::softmax) return;
+  for (Index slot = first_slot_; slot < request.head_count; ++slot) {
+    float* target = requested_row(slot, row);
+    if (head_of_slot(request, slot) == rows_.head && target != weights) {
+      std::copy_n(weights, call_.shape.key_length, target);
     }
   }
 }
 
-void Look::normalise(Index slot, const Workspace& work) const noexcept {
-  for (Index row = first_row_; row < end_row_; ++row) {
-    float* target = target_row(slot, row);
-    const Index key_length = call_.shape.key_length;
-    const Index from = tile_keys_.empty() ? key_length : tile_keys_.from;
-    const Index to = tile_keys_.empty() ? key_length : tile_keys_.to;
-    std::fill(target, target + from, 0.0F);
-    std::fill(target + to, target + key_length, 0.0F);
-    const float sum = work.state->sum[row];
-    for (Index first = from / block_keys * block_keys; first < to; first += block_keys) {
-      const Index block_from = std::max(first, from);
-      const Index block_to = std::min(first + block_keys, to);
-      const float maximum = work.block_maxima[first / block_keys * tile_queries + row];
-      // Before a row has seen anything its maximum is −∞ and its probabilities are 0.
-      const bool nothing = maximum == -std::numeric_limits<float>::infinity();
-      const float factor = nothing ? 0.0F : std::exp(maximum - work.state->maximum[row]) / sum;
-      scale_nonzero(target + block_from, block_to - block_from, factor);
-    }
-  }
-}
-
-void Look::recompute(Workspace& work) const noexcept {
+void Look::recompute_stage(Workspace& work) const noexcept {
   const WeightsRequest& request = call_.outputs.weights;
   for (Index first = 0; first < call_.shape.key_length; first += block_keys) {
     const KeyRange keys{static_cast<std::int32_t>(first),
                         static_cast<std::int32_t>(std::min(first + block_keys, call_.shape.key_length))};
-    scores_of_block(call_, rows_, keys, request.kind, work);
-    for (Index slot = 0; slot < request.head_count; ++slot) {
-      if (!wants(slot)) continue;
-      for (Index row = first_row_; row < end_row_; ++row) {
-        unpack_query_lane(work.scores, row, keys.count(), target_row(slot, row) + first);
+    scores_of_block(call_, source_, rows_, keys, request.kind, work);
+    for (Index slot = first_slot_; slot < request.head_count; ++slot) {
+      if (head_of_slot(request, slot) != rows_.head) continue;
+      for (Index row = first_requested_; row < end_requested_; ++row) {
+        unpack_query_lane(work.scores, row, keys.count(), requested_row(slot, row) + first);
       }
     }
   }
 }
 
 void Look::finish(Workspace& work) const noexcept {
-  const WeightsRequest& request = call_.outputs.weights;
-  if (first_row_ == end_row_) return;
-  if (request.kind != WeightsKind::softmax) return recompute(work);
-  for (Index slot = 0; slot < request.head_count; ++slot) {
-    if (wants(slot)) normalise(slot, work);
+  for (Index row = first_followed_; row < end_followed_; ++row) {
+    normalise(row, work);
+    const float* weights = weight_row(row, work);
+    hand_out(row, weights);
+    if (call_.outputs.summary.wanted()) summarise_row(call_, rows_, row, weights);
   }
+  if (first_requested_ < end_requested_ && call_.outputs.weights.kind != WeightsKind::softmax) recompute_stage(work);
 }
 
 }  // namespace lookback

@@ -1,8 +1,9 @@
 #pragma once
 
-// What can be looked at: the weights of chosen heads and rows, taken along the way or computed again, without any effect on the
-// output.
+// What can be looked at: the weights of chosen heads and rows, and summaries of all of them, taken along the way or computed again,
+// without any effect on the output.
 
+#include "attention/key_source.hpp"
 #include "attention/visibility.hpp"
 #include "attention/workspace.hpp"
 
@@ -12,7 +13,7 @@ namespace lookback {
 class Look {
  public:
   /// `tile_keys` is what the tile's bands allow.
-  Look(const AttentionCall& call, const TileRows& rows, KeyRange tile_keys) noexcept;
+  Look(const AttentionCall& call, const KeySource& source, const TileRows& rows, KeyRange tile_keys) noexcept;
 
   /// After the probabilities of `keys` stand in work.scores, relative to the maxima of this moment.
   void take_block(KeyRange keys, Workspace& work) const noexcept;
@@ -21,16 +22,22 @@ class Look {
   void finish(Workspace& work) const noexcept;
 
  private:
-  [[nodiscard]] float* target_row(Index slot, Index row) const noexcept;
-  [[nodiscard]] bool wants(Index slot) const noexcept;
-  void recompute(Workspace& work) const noexcept;
-  void normalise(Index slot, const Workspace& work) const noexcept;
+  [[nodiscard]] float* requested_row(Index slot, Index row) const noexcept;
+  [[nodiscard]] float* weight_row(Index row, const Workspace& work) const noexcept;
+  [[nodiscard]] bool is_requested(Index row) const noexcept { return row >= first_requested_ && row < end_requested_; }
+  void normalise(Index row, const Workspace& work) const noexcept;
+  void hand_out(Index row, const float* weights) const noexcept;
+  void recompute_stage(Workspace& work) const noexcept;
 
   const AttentionCall& call_;
+  const KeySource& source_;
   const TileRows& rows_;
   KeyRange tile_keys_;
-  Index first_row_ = 0;  ///< rows of the tile that were asked for: [first_row_, end_row_)
-  Index end_row_ = 0;
+  Index first_slot_ = -1;         ///< of the request's heads the first that is this tile's
+  Index first_requested_ = 0;     ///< rows of the tile whose weights were asked for
+  Index end_requested_ = 0;
+  Index first_followed_ = 0;      ///< rows whose softmax weights are needed, for the request or for a summary
+  Index end_followed_ = 0;
 };
 
 }  // namespace lookback

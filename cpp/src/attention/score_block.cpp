@@ -5,6 +5,7 @@
 
 #include "kernels/adjust.hpp"
 #include "kernels/pack.hpp"
+#include "kernels/quantize.hpp"
 #include "kernels/row_tile.hpp"
 
 namespace lookback {
@@ -15,6 +16,7 @@ using namespace kernels;
 /// One panel of a tile against one block of keys.
 struct PanelBlock {
   const AttentionCall& call;
+  const KeySource& source;
   const TileRows& rows;
   Workspace& work;
   Index first_row;  ///< of the panel within the tile
@@ -26,11 +28,19 @@ struct PanelBlock {
 
   /// Q·K for the keys; their maximum joins `maximum`.
   void multiply(KeyRange keys, float* maximum) const noexcept {
-    const Index kv_head = rows.head * call.shape.kv_heads / call.shape.heads;
-    const ConstView& k = call.inputs.keys;
-    const float* panel = work.query_panels + first_row * call.shape.head_dim;
-    multiply_rows_with_maximum(k.row(rows.batch, kv_head, keys.from), k.row_stride, keys.count(), panel,
-                               call.shape.head_dim, scores(keys.from), tile_queries, maximum);
+    const Index depth = call.shape.head_dim;
+    const float* panel = work.query_panels + first_row * depth;
+    if (source.needs_conversion()) {
+      multiply_rows_with_maximum(work.converted_rows + (keys.from % block_keys) * depth, depth, keys.count(), panel, depth,
+                                 scores(keys.from), tile_queries, maximum);
+      return;
+    }
+    for (const KeySource::Run& run : source) {
+      const KeyRange part = intersect(keys, run.columns);
+      if (part.empty()) continue;
+      multiply_rows_with_maximum(run.keys.floats + (part.from - run.columns.from) * run.keys.stride, run.keys.stride,
+                                 part.count(), panel, depth, scores(part.from), tile_queries, maximum);
+    }
   }
 
   void cap(KeyRange keys) const noexcept {
@@ -39,8 +49,8 @@ struct PanelBlock {
 
   void add_biases(KeyRange keys) const noexcept {
     if (const BiasView& bias = call.scores.bias; bias.data != nullptr) {
-      const float* source = bias.row(rows.batch, rows.head, rows.first_query + first_row) + keys.from * bias.key_stride;
-      add_bias(scores(keys.from), keys.count(), source, bias.query_stride, bias.key_stride, row_count);
+      const float* first = bias.row(rows.batch, rows.head, rows.first_query + first_row) + keys.from * bias.key_stride;
+      add_bias(scores(keys.from), keys.count(), first, bias.query_stride, bias.key_stride, row_count);
     }
     if (call.scores.alibi_slopes != nullptr) {
       add_distance_penalty(scores(keys.from), keys.count(), keys.from, rows.position + first_row,
@@ -104,6 +114,24 @@ struct PanelBlock {
   }
 };
 
+/// Brings the block's keys into work.converted_rows where they are not float32 in memory.
+void convert_keys(const AttentionCall& call, const KeySource& source, KeyRange keys, Workspace& work) noexcept {
+  if (!source.needs_conversion()) return;
+  const Index depth = call.shape.head_dim;
+  for (const KeySource::Run& run : source) {
+    const KeyRange part = intersect(keys, run.columns);
+    for (std::int32_t key = part.from; key < part.to; ++key) {
+      const Index row = key - run.columns.from;
+      float* target = work.converted_rows + (key % block_keys) * depth;
+      if (run.keys.floats != nullptr) {
+        std::copy_n(run.keys.floats + row * run.keys.stride, depth, target);
+      } else {
+        dequantize_row(run.keys.bytes + row * run.keys.stride, depth, run.keys.scales[row], target);
+      }
+    }
+  }
+}
+
 /// One panel's probabilities over `tile_keys`; false if it sees none of them.
 bool probabilities_of_panel(const PanelBlock& panel, KeyRange tile_keys) noexcept {
   Workspace& work = panel.work;
@@ -144,10 +172,13 @@ void pack_queries(const AttentionCall& call, const TileRows& rows, Workspace& wo
   }
 }
 
-void scores_of_block(const AttentionCall& call, const TileRows& rows, KeyRange keys, WeightsKind stage,
-                     Workspace& work) noexcept {
+void scores_of_block(const AttentionCall& call, const KeySource& source, const TileRows& rows, KeyRange keys,
+                     WeightsKind stage, Workspace& work) noexcept {
+  // Columns without a token score 0.
+  if (call.inputs.cache) std::fill_n(work.scores, block_keys * tile_queries, 0.0F);
+  convert_keys(call, source, keys, work);
   for (Index first = 0; first < rows.count; first += panel_width) {
-    const PanelBlock panel{call, rows, work, first, std::min(panel_width, rows.count - first)};
+    const PanelBlock panel{call, source, rows, work, first, std::min(panel_width, rows.count - first)};
     float unused[panel_width] = {};
     panel.multiply(keys, unused);
     if (stage == WeightsKind::scores) continue;
@@ -159,10 +190,12 @@ void scores_of_block(const AttentionCall& call, const TileRows& rows, KeyRange k
   }
 }
 
-bool probabilities_of_block(const AttentionCall& call, const TileRows& rows, KeyRange keys, Workspace& work) noexcept {
+bool probabilities_of_block(const AttentionCall& call, const KeySource& source, const TileRows& rows, KeyRange keys,
+                            Workspace& work) noexcept {
+  convert_keys(call, source, keys, work);
   bool seen = false;
   for (Index first = 0; first < rows.count; first += panel_width) {
-    const PanelBlock panel{call, rows, work, first, std::min(panel_width, rows.count - first)};
+    const PanelBlock panel{call, source, rows, work, first, std::min(panel_width, rows.count - first)};
     seen = probabilities_of_panel(panel, keys) || seen;
   }
   return seen;

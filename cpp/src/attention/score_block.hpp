@@ -2,6 +2,7 @@
 
 // From a tile's queries and a block of keys to probabilities in work.scores, rows of keys [key − block start][tile_queries].
 
+#include "attention/key_source.hpp"
 #include "attention/visibility.hpp"
 #include "attention/workspace.hpp"
 
@@ -11,11 +12,12 @@ namespace lookback {
 void pack_queries(const AttentionCall& call, const TileRows& rows, Workspace& work) noexcept;
 
 /// Scores of all panels for `keys` (within one block) up to the wanted stage, hidden keys −∞ from `masked` on.
-void scores_of_block(const AttentionCall& call, const TileRows& rows, KeyRange keys, WeightsKind stage,
-                     Workspace& work) noexcept;
+void scores_of_block(const AttentionCall& call, const KeySource& source, const TileRows& rows, KeyRange keys,
+                     WeightsKind stage, Workspace& work) noexcept;
 
 /// Probabilities relative to the running maxima, which are updated; work.correction is what earlier sums are to be multiplied
 /// by. False if no row sees any of the keys (then nothing has changed and the probabilities are 0).
-bool probabilities_of_block(const AttentionCall& call, const TileRows& rows, KeyRange keys, Workspace& work) noexcept;
+bool probabilities_of_block(const AttentionCall& call, const KeySource& source, const TileRows& rows, KeyRange keys,
+                            Workspace& work) noexcept;
 
 }  // namespace lookback

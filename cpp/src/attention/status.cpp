@@ -11,6 +11,10 @@ const char* status_message(Status status) noexcept {
     case Status::invalid_argument: return "a scalar option is out of its range";
     case Status::invalid_range: return "the requested heads or query rows lie outside of the result";
     case Status::workspace_too_small: return "the workspace is smaller than the call needs";
+    case Status::cache_full: return "a row of the cache has no room for the new tokens";
+    case Status::cache_mismatch: return "the cache has another batch, number of heads or width than the call";
+    case Status::evicted: return "a rolling cache no longer has the tokens that would be needed";
+    case Status::invalid_cache: return "the bytes were not saved from a cache of this shape";
   }
   return "unknown status";
 }

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "attention/cache_call.hpp"
 #include "lookback/attention.hpp"
 
 namespace lookback {
@@ -28,6 +29,16 @@ Status validate_request(const AttentionShape& shape, const WeightsRequest& reque
   return Status::ok;
 }
 
+Status validate_summary(const AttentionShape& shape, const SummaryRequest& request) noexcept {
+  const bool lists = request.top_indices != nullptr;
+  if (lists != (request.top_weights != nullptr)) return Status::null_pointer;
+  if (lists && request.top_k < 1) return Status::invalid_range;
+  if (request.map == nullptr) return Status::ok;
+  const bool fits = request.map_rows >= 1 && request.map_rows <= shape.query_length && request.map_columns >= 1 &&
+                    request.map_columns <= shape.key_length;
+  return fits ? Status::ok : Status::invalid_range;
+}
+
 }  // namespace
 
 Status validate_attention(const AttentionCall& call) noexcept {
@@ -35,13 +46,17 @@ Status validate_attention(const AttentionCall& call) noexcept {
   if (!std::isfinite(call.scores.scale) || !std::isfinite(call.scores.softcap) || call.scores.softcap < 0.0F) {
     return Status::invalid_argument;
   }
+  if (call.inputs.cache) {
+    if (const Status status = validate_cache_call(call); status != Status::ok) return status;
+  }
   const bool has_queries = call.shape.query_length > 0;
-  const bool has_keys = call.shape.key_length > 0;
+  const bool has_keys = call.shape.key_length > 0 && !call.inputs.cache;
   if (has_queries && (call.inputs.queries.data == nullptr || call.outputs.output.data == nullptr)) {
     return Status::null_pointer;
   }
   if (has_keys && (call.inputs.keys.data == nullptr || call.inputs.values.data == nullptr)) return Status::null_pointer;
-  return validate_request(call.shape, call.outputs.weights);
+  if (const Status status = validate_request(call.shape, call.outputs.weights); status != Status::ok) return status;
+  return validate_summary(call.shape, call.outputs.summary);
 }
 
 }  // namespace lookback

@@ -12,6 +12,7 @@ KeyRange row_band(const AttentionCall& call, Index batch, std::int64_t position)
   const Visibility& visibility = call.visibility;
   std::int64_t from = 0;
   std::int64_t to = call.shape.key_length;
+  if (visibility.key_starts != nullptr) from = std::max<std::int64_t>(from, visibility.key_starts[batch]);
   if (visibility.key_lengths != nullptr) to = std::min<std::int64_t>(to, visibility.key_lengths[batch]);
   if (visibility.causal) to = std::min(to, position + 1);
   if (visibility.window_right != unlimited) to = std::min(to, position + visibility.window_right + 1);

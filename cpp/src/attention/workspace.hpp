@@ -20,12 +20,27 @@ struct Workspace {
   std::uint8_t* visible = nullptr;      ///< [panel_width][block_keys]
   kernels::RowState* state = nullptr;
   float* correction = nullptr;          ///< [tile_queries]
+  float* converted_rows = nullptr;      ///< [block_keys][max(D, Dv)]: rows of an int8 cache as float32
+  float* weight_rows = nullptr;         ///< [tile_queries][Lk]: a tile's weights, for summaries
   Index value_panel_count = 0;
   Index value_panel_stride = 0;
   Index accumulator_stride = 0;
 
-  [[nodiscard]] static double bytes(const AttentionShape& shape) noexcept;
-  Workspace(const AttentionShape& shape, void* memory) noexcept;
+  [[nodiscard]] static double bytes(const AttentionCall& call) noexcept;
+  Workspace(const AttentionCall& call, void* memory) noexcept;
+};
+
+/// What a call with a cache needs before the first tile.
+struct CacheWorkspace {
+  std::int32_t* offsets = nullptr;   ///< [B]: column of each row's first new token
+  std::int32_t* starts = nullptr;    ///< [B]: column of its oldest token
+  std::int32_t* ends = nullptr;      ///< [B]: column after its last token
+  std::uint8_t* key_mask = nullptr;  ///< [B, Lk]
+  float* new_keys = nullptr;         ///< [B, Hkv, new_length, D]: new tokens as the cache will store them, where it rolls in int8
+  float* new_values = nullptr;       ///< [B, Hkv, new_length, Dv]
+
+  [[nodiscard]] static double bytes(const AttentionCall& call) noexcept;
+  CacheWorkspace(const AttentionCall& call, void* memory) noexcept;
 };
 
 [[nodiscard]] constexpr Index block_count(Index key_length) noexcept {
