@@ -52,8 +52,9 @@ export function writeToolchain(tools) {
   const text = `${identity}\n${nodes}\n`;
   if (before === text) return;
   if (before === undefined || !before.startsWith(identity)) {
-    for (const preset of existsSync(buildFolder) ? readdirSync(buildFolder) : []) {
-      rmSync(join(buildFolder, preset, "CMakeCache.txt"), { force: true });
+    // The folder holds files as well (this one), and a path through a file is an error that force does not forgive.
+    for (const entry of existsSync(buildFolder) ? readdirSync(buildFolder, { withFileTypes: true }) : []) {
+      if (entry.isDirectory()) rmSync(join(buildFolder, entry.name, "CMakeCache.txt"), { force: true });
     }
   }
   mkdirSync(buildFolder, { recursive: true });
