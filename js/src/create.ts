@@ -2,6 +2,7 @@ import { attention } from "./attention.js";
 import { Heap } from "./heap.js";
 import { loadModule } from "./load.js";
 import { makeLayer } from "./multi-head.js";
+import { DISPOSE } from "./owned.js";
 import type { Platform } from "./platform.js";
 import type {
   AttentionResult,
@@ -12,7 +13,7 @@ import type {
   Variant,
   WasmTensor,
 } from "./types.js";
-import { DISPOSE, makeTensor } from "./wasm-tensor.js";
+import { makeTensor } from "./wasm-tensor.js";
 
 class Instance implements Lookback {
   readonly variant: Variant;
@@ -34,12 +35,10 @@ class Instance implements Lookback {
   }
 
   multiHeadAttention(config: unknown): MultiHeadAttention {
-    this.#heap.raw; // throws where this instance is disposed
     return makeLayer(this.#heap, config);
   }
 
   tensor(data: unknown, dims: unknown): WasmTensor {
-    this.#heap.raw;
     return makeTensor(this.#heap, data, dims);
   }
 

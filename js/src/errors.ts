@@ -70,17 +70,20 @@ export function fail(code: ErrorCode, message: string, cause?: unknown): never {
   throw new LookbackError(code, message, cause);
 }
 
+/** The sentence of most refusals. */
+export function refuse(code: ErrorCode, where: string, accepted: string, received: unknown): never {
+  fail(code, `${where} must be ${accepted}; received ${show(received)}.`);
+}
+
 /** A value as a message shows it: short, and never throwing. */
 export function show(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
-  if (typeof value === "function") return "a function";
-  if (typeof value !== "object" || value === null) return typeof value === "bigint" ? `${value}n` : String(value);
-  if (Array.isArray(value)) {
-    const items = value.slice(0, 8).map((item) => (typeof item === "object" ? "…" : show(item)));
-    return `[${items.join(", ")}${value.length > 8 ? ", …" : ""}]`;
-  }
-  return `a ${kindOf(value)}`;
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 40));
+  if (Array.isArray(value)) return `[${value.slice(0, 8).map(showItem).join(", ")}${value.length > 8 ? ", …" : ""}]`;
+  return showItem(value);
 }
+
+const showItem = (value: unknown): string =>
+  /object|function/.test(typeof value) && value !== null ? `a ${kindOf(value)}` : String(value);
 
 /** 'Float32Array', 'Array', 'Object', …: the same for objects of every realm (iframes, workers, Jest). */
 export function kindOf(value: unknown): string {

@@ -1,4 +1,4 @@
-import { fail, kindOf, messageOf, show } from "./errors.js";
+import { fail, kindOf, messageOf, refuse, show } from "./errors.js";
 import { chooseVariant } from "./features.js";
 import type { ModuleFactory, RawModule } from "./module.js";
 import { type Reader, readOptions } from "./options.js";
@@ -13,7 +13,7 @@ const VARIANTS = ["auto", "simd", "relaxed"];
 const oneOf =
   <T>(accepted: string, accepts: (value: unknown) => boolean): Reader<T> =>
   (value, where) =>
-    accepts(value) ? (value as T) : fail("bad-option", `${where} must be ${accepted}; received ${show(value)}.`);
+    accepts(value) ? (value as T) : refuse("bad-option", where, accepted, value);
 
 const OPTIONS = {
   variant: oneOf<"auto" | Variant>("'auto', 'simd' or 'relaxed'", (value) => VARIANTS.includes(value as string)),
@@ -91,7 +91,7 @@ async function compile(source: ArrayBuffer | ArrayBufferView, where: string, typ
     : new Uint8Array(source);
   const start = String.fromCharCode(...bytes.subarray(0, 64)).trimStart();
   if (!start.startsWith("\0asm")) {
-    if (start.startsWith("<") || start.startsWith("\xef\xbb\xbf<") || type.startsWith("text/html")) {
+    if (start.startsWith("<") || type.startsWith("text/html")) {
       fail(
         "wasm-is-html",
         `${where} is an HTML page (a fallback of the server?), not wasm. Serve the package's dist/wasm files, or say by option wasmUrl where they are.`,

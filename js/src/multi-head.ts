@@ -1,7 +1,8 @@
 import { finishResults, planResults, planScores, rawCall, SCORE_OPTIONS } from "./call.js";
 import { fail, shape } from "./errors.js";
-import { type At, type Block, type Heap, Job, type Place } from "./heap.js";
+import { type At, type Heap, Job, type Place } from "./heap.js";
 import { flag, integer, later, positiveInteger, readOptions } from "./options.js";
+import { Owned } from "./owned.js";
 import {
   initialState,
   kvWidth,
@@ -17,7 +18,6 @@ import { ProjectedKeysValues } from "./projected-memory.js";
 import { checkGroups, type Geometry } from "./shapes.js";
 import { type Operand, readFloats } from "./tensors.js";
 import type { AttentionResult, MultiHeadAttention, ProjectedMemory, StateDict, Tensor } from "./types.js";
-import { DISPOSE } from "./wasm-tensor.js";
 
 const CONFIG = {
   embedDim: positiveInteger,
@@ -90,39 +90,33 @@ function readSequence(value: unknown, name: string, width: number, option: strin
 /** Keys and values to be: sources still to be projected, or projected already. */
 type Memory = { keys: Sequence; values: Sequence } | ProjectedKeysValues;
 
-class Layer implements MultiHeadAttention {
+class Layer extends Owned implements MultiHeadAttention {
   readonly config: LayerConfig;
   readonly #heap: Heap;
   readonly #projections: Projections;
-  #block: Block;
   /** Counts loads: what was projected with older weights is stale. */
   #generation = 0;
 
   constructor(heap: Heap, given: unknown) {
+    super(heap, "This multi-head layer");
     this.#heap = heap;
     this.config = Object.freeze(readConfig(given));
     this.#projections = planProjections(heap, this.config);
-    this.#block = packState(heap, this, this.config, this.#projections, initialState(this.config, this.#projections));
-  }
-
-  get disposed(): boolean {
-    return this.#heap.disposed || this.#block.address === 0;
+    this.#pack(initialState(this.config, this.#projections));
   }
 
   load(state: StateDict): void {
-    const old = this.#alive();
-    const values = readState(this.#heap, this.config, this.#projections, state);
-    this.#block = packState(this.#heap, this, this.config, this.#projections, values);
-    this.#heap.release(old);
+    this.block();
+    this.#pack(readState(this.#heap, this.config, this.#projections, state));
     this.#generation++;
   }
 
   state(): Record<string, Tensor> {
-    return unpackState(this.#heap, this.#alive(), this.config, this.#projections);
+    return unpackState(this.#heap, this.block(), this.config, this.#projections);
   }
 
   project(memory: unknown, memoryValues?: unknown): ProjectedMemory {
-    this.#alive();
+    this.block();
     const { keys, values } = this.#readMemory(memory, memoryValues);
     const heap = this.#heap;
     const { key, value } = this.#projections;
@@ -154,7 +148,7 @@ class Layer implements MultiHeadAttention {
   }
 
   forward(x: unknown, given?: unknown): AttentionResult<never> {
-    this.#alive();
+    this.block();
     const { embedDim, heads, kvHeads, keyDim, valueDim } = this.config;
     const options = readOptions(given, FORWARD, "forward");
     const input = readSequence(x, "x", embedDim, "embedDim", this.#heap);
@@ -212,23 +206,13 @@ class Layer implements MultiHeadAttention {
     return finishResults(results) as AttentionResult<never>;
   }
 
-  dispose(): void {
-    this.#heap.release(this.#block);
-  }
-
-  [DISPOSE](): void {
-    this.dispose();
-  }
-
-  #alive(): Block {
-    this.#heap.raw; // throws where the whole instance is disposed
-    return this.disposed
-      ? fail("disposed", "This multi-head layer was disposed and can no longer be used.")
-      : this.#block;
+  /** The old weights stay until the new ones are complete. */
+  #pack(values: ReadonlyMap<string, Float32Array>): void {
+    this.hold(packState(this.#heap, this, this.config, this.#projections, values));
   }
 
   #at(offset: number | undefined): Place | undefined {
-    return offset === undefined ? undefined : { block: this.#block, offset };
+    return offset === undefined ? undefined : { block: this.block(), offset };
   }
 
   #memoryOf(input: Sequence, memory: unknown, memoryValues: unknown): Memory {

@@ -1,4 +1,4 @@
-import { fail, kindOf, show } from "./errors.js";
+import { fail, kindOf, refuse } from "./errors.js";
 
 /** Reads one option: gives the value to use, or throws. `where` is how the message names it. */
 export type Reader<T> = (value: unknown, where: string) => T;
@@ -17,9 +17,7 @@ export const later =
 const number =
   (accepted: string, accepts: (value: number) => boolean): Reader<number> =>
   (value, where) =>
-    typeof value === "number" && accepts(value)
-      ? value
-      : fail("bad-option", `${where} must be ${accepted}; received ${show(value)}.`);
+    typeof value === "number" && accepts(value) ? value : refuse("bad-option", where, accepted, value);
 
 export const MAX_SIZE = 2 ** 31 - 1;
 export const positiveInteger = number("an integer ≥ 1", (n) => Number.isInteger(n) && n >= 1 && n <= MAX_SIZE);
@@ -28,17 +26,14 @@ export const finite = number("a finite number", Number.isFinite);
 export const notNegative = number("a finite number ≥ 0 (0 = none)", (n) => Number.isFinite(n) && n >= 0);
 
 export const flag: Reader<boolean> = (value, where) =>
-  typeof value === "boolean" ? value : fail("bad-option", `${where} must be true or false; received ${show(value)}.`);
+  typeof value === "boolean" ? value : refuse("bad-option", where, "true or false", value);
 
 /** Reads `given` by `table`; null and undefined count as absent. */
 export function readOptions<Table extends OptionTable>(given: unknown, table: Table, where: string): OptionsOf<Table> {
   const options: Record<string, unknown> = {};
   if (given === undefined || given === null) return options as OptionsOf<Table>;
   if (kindOf(given) !== "Object") {
-    fail(
-      "bad-option",
-      `${where}: options must be an object like { ${Object.keys(table)[0]}: … }; received ${show(given)}.`,
-    );
+    refuse("bad-option", `${where}: options`, `an object like { ${Object.keys(table)[0]}: … }`, given);
   }
   for (const [name, value] of Object.entries(given as object)) {
     const read = Object.hasOwn(table, name) ? table[name] : undefined;

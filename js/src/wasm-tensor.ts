@@ -1,10 +1,8 @@
-import { fail, kindOf, show } from "./errors.js";
+import { fail, kindOf, refuse, show } from "./errors.js";
 import { type Block, checkBytes, type Heap } from "./heap.js";
+import { Owned } from "./owned.js";
 import { checkAttached, checkLength, product, readDims } from "./tensors.js";
 import type { WasmTensor } from "./types.js";
-
-/** `Symbol.dispose`, or a stand-in where the engine has none: importing lookback changes no global. */
-export const DISPOSE: typeof Symbol.dispose = Symbol.dispose ?? Symbol.for("Symbol.dispose");
 
 /** Plain numbers of any numeric array; what is no number is refused rather than becoming NaN. */
 function readNumbers(data: unknown, where: string): ArrayLike<number> {
@@ -13,7 +11,7 @@ function readNumbers(data: unknown, where: string): ArrayLike<number> {
     return data as unknown as ArrayLike<number>;
   }
   if (!Array.isArray(data)) {
-    fail("bad-values", `${where}: data must be an array of numbers or a typed array; received ${show(data)}.`);
+    refuse("bad-values", `${where}: data`, "an array of numbers or a typed array", data);
   }
   for (let i = 0; i < data.length; i++) {
     if (typeof data[i] !== "number") {
@@ -23,57 +21,37 @@ function readNumbers(data: unknown, where: string): ArrayLike<number> {
   return data as number[];
 }
 
-class OwnedTensor implements WasmTensor {
+class OwnedTensor extends Owned implements WasmTensor {
   readonly dims: readonly number[];
-  readonly #block: Block;
+  readonly #heap: Heap;
   readonly #length: number;
 
   constructor(heap: Heap, data: unknown, dims: unknown) {
+    super(heap, "The tensor");
+    this.#heap = heap;
     this.dims = Object.freeze(readDims(dims, "tensor"));
     this.#length = product(this.dims);
     checkBytes(this.#length * 4, "The tensor");
-    let values: ArrayLike<number> | number = 0;
-    if (data !== null) {
-      values = readNumbers(data, "tensor");
-      checkLength(values.length, this.dims, "tensor");
-    }
-    this.#block = heap.own(this, this.#length * 4, "the tensor");
-    heap.write(this.#block, values, this.#length);
+    const values = data === null ? 0 : this.#read(data, "tensor");
+    heap.write(this.hold(heap.own(this, this.#length * 4, "the tensor")), values, this.#length);
   }
 
   static is(value: unknown): value is OwnedTensor {
-    return typeof value === "object" && value !== null && #block in value;
-  }
-
-  get disposed(): boolean {
-    return this.#block.address === 0 || this.#block.heap.disposed;
-  }
-
-  /** The block, for calls of the same instance. */
-  block(where: string): Block {
-    this.#block.heap.raw; // throws where the whole instance is disposed
-    if (this.disposed) fail("disposed", `${where} was disposed and can no longer be used.`);
-    return this.#block;
+    return typeof value === "object" && value !== null && #length in value;
   }
 
   read(): Float32Array {
-    const block = this.block("The tensor");
-    return block.heap.read(block, this.#length);
+    return this.#heap.read(this.block(), this.#length);
   }
 
   write(data: ArrayLike<number>): void {
-    const block = this.block("The tensor");
-    const values = readNumbers(data, "write");
-    checkLength(values.length, this.dims, "write");
-    block.heap.write(block, values, this.#length);
+    this.#heap.write(this.block(), this.#read(data, "write"), this.#length);
   }
 
-  dispose(): void {
-    this.#block.heap.release(this.#block);
-  }
-
-  [DISPOSE](): void {
-    this.dispose();
+  #read(data: unknown, where: string): ArrayLike<number> {
+    const values = readNumbers(data, where);
+    checkLength(values.length, this.dims, where);
+    return values;
   }
 }
 
