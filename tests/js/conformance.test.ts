@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "@jest/globals";
 import type { AttentionOptions, AttentionResult, Lookback, TensorLike, WeightsKind } from "lookback";
-import { holds, worst } from "./reference-data.ts";
+import { holds, worst } from "./accuracy-check.ts";
 import { describeVariants } from "./support/instances.ts";
 
 interface OnnxTensor {

@@ -1,19 +1,17 @@
 /** Held against onnxruntime-web's Attention (opset 23) on random shapes: another implementation, with other rounding. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { AttentionOptions, WeightsKind } from "lookback";
+import { holds, run, worst } from "./accuracy-check.ts";
 import { type Feed, OnnxPeer, type PeerTensors } from "./differential-onnx.ts";
 import type { ReferenceResult } from "./reference.ts";
 import {
   foldHeads,
-  holds,
   makeOperands,
   type Operands,
   randomFloats,
   randomSource,
   refer,
-  run,
   splitHeads,
-  worst,
 } from "./reference-data.ts";
 import { describeVariants } from "./support/instances.ts";
 

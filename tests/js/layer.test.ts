@@ -2,8 +2,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "@jest/globals";
 import type { LayerForwardOptions, MultiHeadAttentionConfig } from "lookback";
+import { holds, run, worst } from "./accuracy-check.ts";
 import type { ReferenceOptions } from "./reference.ts";
-import { holds, makeOperands, randomFloats, randomSource, run, worst } from "./reference-data.ts";
+import { makeOperands, randomFloats, randomSource } from "./reference-data.ts";
 import { type LayerShape, parametersOfTorch, referenceLayer, referenceLinear } from "./reference-layer.ts";
 import { describeVariants } from "./support/instances.ts";
 
@@ -39,7 +40,7 @@ const floatsOfAll = (arrays: Record<string, StoredArray>) =>
   Object.fromEntries(Object.entries(arrays).map(([name, array]) => [name, floats(array)]));
 /** An error allowed everywhere: `part` of the largest number expected. */
 const within = (part: number, expected: Float32Array | Float64Array) => {
-  const allowed = part * expected.reduce((most: number, x: number) => Math.max(most, Math.abs(x)), 0);
+  const allowed = part * Array.from(expected).reduce((most, x) => Math.max(most, Math.abs(x)), 0);
   return () => allowed;
 };
 
