@@ -24,6 +24,9 @@ export const SCORE_OPTIONS = {
 };
 export type ScoreOptions = OptionsOf<typeof SCORE_OPTIONS>;
 
+/** The core's word for a window side without an end. */
+const UNLIMITED = 2147483647;
+
 type ResultName = "output" | "weights" | "logSumExp";
 type Out = { [Name in ResultName]?: unknown };
 
@@ -138,6 +141,22 @@ export function rawCall(
     weightsQueryFrom: weights?.from ?? 0,
     weightsQueryTo: weights?.to ?? 0,
     logSumExp: at(results.logSumExp?.output.place),
+    windowLeft: UNLIMITED,
+    windowRight: UNLIMITED,
+    keyLengths: 0,
+    keyMask: 0,
+    alibiSlopes: 0,
+    sinks: 0,
+    cache: 0,
+    newLength: 0,
+    topK: 0,
+    topIndices: 0,
+    topWeights: 0,
+    entropy: 0,
+    distance: 0,
+    map: 0,
+    mapRows: 0,
+    mapColumns: 0,
     workspace,
     workspaceBytes,
   };

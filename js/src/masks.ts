@@ -1,5 +1,5 @@
 import { broadcastStrides } from "./broadcast.js";
-import { type ErrorCode, fail, kindOf, shape, show } from "./errors.js";
+import { fail, kindOf, refuse, shape, show } from "./errors.js";
 import { checkBytes } from "./heap.js";
 import { queryOffsets } from "./offset.js";
 import { positiveInteger, readOptions } from "./options.js";
@@ -121,23 +121,24 @@ function maskIsFloat(where: string, received: string): never {
   );
 }
 
+const toBit = (value: unknown): number => {
+  if (value === 1 || value === true || value === 1n) return 1;
+  return value === 0 || value === false || value === 0n ? 0 : 2;
+};
+
 /** Every value is 0 or 1, or it is something else than a mask (255, −10000, …) that had better be looked at. */
-function readBits(data: unknown, dims: readonly number[], where: string, code: ErrorCode = "not-a-mask"): Uint8Array {
+function readBits(data: unknown, dims: readonly number[], where: string): Uint8Array {
   const kind = kindOf(data);
   if (FLOATS.includes(kind)) maskIsFloat(where, `a ${kind}`);
-  if (!BITS.includes(kind)) {
-    fail(code, `${where}: data must be a Uint8Array, boolean[], Int32Array or BigInt64Array; received ${show(data)}.`);
-  }
+  if (!BITS.includes(kind))
+    refuse("not-a-mask", `${where}: data`, "a Uint8Array, boolean[], Int32Array or BigInt64Array", data);
   if (ArrayBuffer.isView(data)) checkAttached(data, where);
   const values = data as ArrayLike<unknown>;
   checkLength(values.length, dims, where);
-  const bits = new Uint8Array(values.length);
+  const bits = kind === "Uint8Array" ? (data as Uint8Array) : Uint8Array.from(values, toBit);
   for (let i = 0; i < bits.length; i++) {
-    const value = values[i];
-    if (value === 1 || value === true || value === 1n) bits[i] = 1;
-    else if (value !== 0 && value !== false && value !== 0n) {
-      fail("bad-values", `${where}: a mask holds 0 and 1 (1 = may attend) only; data[${i}] is ${show(value)}.`);
-    }
+    if (bits[i]! > 1)
+      fail("bad-values", `${where}: a mask holds 0 and 1 (1 = may attend) only; data[${i}] is ${show(values[i])}.`);
   }
   return bits;
 }
@@ -158,7 +159,7 @@ function causal(
 
 function from(mask: Mask | MaskTensor): Mask {
   const { bits, dims } = readMask(mask, "masks.from");
-  return new VisibilityMask(bits, dims);
+  return new VisibilityMask(bits.slice(), dims); // a copy: the caller's array may change
 }
 
 function fromTorch(mask: MaskTensor | TensorLike<Float32Array>, options?: { heads?: number }): Mask {

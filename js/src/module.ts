@@ -51,13 +51,103 @@ export interface RawAttentionCall {
   weightsQueryTo: number;
   /** float32 [batch, heads, queryLength], or 0. */
   logSumExp: number;
+  /** Keys to the left and right of the position that are visible; 2147483647 = unlimited. */
+  windowLeft: number;
+  windowRight: number;
+  /** int32[batch], or 0: valid keys of each row (with a cache: valid new tokens). */
+  keyLengths: number;
+  /** uint8 [batch, keyLength] (with a cache: [batch, newLength]), or 0. */
+  keyMask: number;
+  /** float32[heads], or 0. */
+  alibiSlopes: number;
+  /** float32[heads], or 0. */
+  sinks: number;
+  /** A cache, or 0. Then keys and values are the newLength new tokens, keyLength = its columns + newLength, queryOffsets are not used. */
+  cache: number;
+  newLength: number;
+  topK: number;
+  /** int32 and float32 [batch, heads, queryLength, topK], or both 0. */
+  topIndices: number;
+  topWeights: number;
+  /** float32 [batch, heads, queryLength], or 0. */
+  entropy: number;
+  distance: number;
+  /** float32 [batch, heads, mapRows, mapColumns], or 0. */
+  map: number;
+  mapRows: number;
+  mapColumns: number;
   workspace: number;
   workspaceBytes: number;
+}
+
+export interface RawRotary {
+  /** Elements of a row that are turned; 0 = none. */
+  dims: number;
+  /** Pairs (2i, 2i + 1) instead of (i, i + dims/2). */
+  interleaved: boolean;
+  base: number;
+  /** 0 none, 1 linear, 2 ntk, 3 llama3, 4 yarn. */
+  scaling: number;
+  factor: number;
+  originalLength: number;
+  lowFrequencyFactor: number;
+  highFrequencyFactor: number;
+  betaFast: number;
+  betaSlow: number;
+  /** 0 = the formula's. */
+  attentionFactor: number;
+}
+
+export interface RawRotaryCall {
+  options: RawRotary;
+  /** [batch, heads, length, width]; they may be the same memory. */
+  input: RawView;
+  output: RawView;
+  batch: number;
+  heads: number;
+  length: number;
+  width: number;
+  /** int32[tableRows]: the tables are computed from them; 0: cosines and sines are given. */
+  positions: number;
+  tableRows: number;
+  /** Rows of the tables from one batch row to the next: 0 (shared) or length. */
+  tableBatchRows: number;
+  /** float32 [tableRows, dims/2] each. */
+  cosines: number;
+  sines: number;
+  /** Scratch float64[dims/2], aligned to 8; only with positions. */
+  frequencies: number;
+}
+
+export interface RawCacheShape {
+  batch: number;
+  kvHeads: number;
+  headDim: number;
+  valueDim: number;
+  capacity: number;
+  /** 0 float32, 1 int8. */
+  type: number;
+  rolling: boolean;
+}
+
+/** Tokens for a cache: keys and values [batch, kvHeads, count, width]. */
+export interface RawCacheTokens {
+  keys: RawView;
+  values: RawView;
+  count: number;
+  /** int32[batch], or 0. */
+  keyLengths: number;
+  /** uint8 [batch, count], or 0. */
+  keyMask: number;
 }
 
 export interface RawLayerCall {
   /** What is attended; its queries, keys, values and output views are ignored, its workspace is the layer's. */
   attention: RawAttentionCall;
+  /** dims 0 = none. */
+  rotary: RawRotary;
+  /** int32 [batch, queryLength], or 0 without rotary. */
+  positions: number;
   /** [batch, queryLength, embedDim], contiguous. */
   input: number;
   /** [batch, keyLength, keyDim]: the input itself for self-attention. */
@@ -122,6 +212,21 @@ export interface RawModule {
   linear(call: RawLinearCall): RawStatus;
   layerWorkspaceBytes(call: RawLayerCall): number;
   layerForward(call: RawLayerCall): RawStatus;
+  rotary(call: RawRotaryCall): RawStatus;
+  /** A cache is an address of kvCacheBytes(shape) bytes; its bytes may be copied elsewhere (a clone). */
+  kvCacheBytes(shape: RawCacheShape): number;
+  kvCacheCreate(shape: RawCacheShape, cache: number): RawStatus;
+  kvCacheAppend(cache: number, tokens: RawCacheTokens): RawStatus;
+  /** keys [batch, kvHeads, columns, headDim] and values [batch, kvHeads, columns, valueDim], columns = max(lengths) − min(firstPositions). */
+  kvCacheRead(cache: number, keys: number, values: number): void;
+  kvCacheTruncate(cache: number, length: number): RawStatus;
+  kvCacheReset(cache: number): void;
+  /** Addresses of int32[batch]. */
+  kvCacheLengths(cache: number): number;
+  kvCacheFirstPositions(cache: number): number;
+  kvCacheSavedBytes(cache: number): number;
+  kvCacheSave(cache: number, target: number): void;
+  kvCacheLoad(cache: number, source: number, bytes: number): RawStatus;
 }
 
 export type ModuleFactory = (overrides: Record<string, unknown>) => Promise<RawModule>;

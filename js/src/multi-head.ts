@@ -1,6 +1,7 @@
 import { finishResults, planResults, planScores, rawCall, SCORE_OPTIONS } from "./call.js";
 import { fail, shape } from "./errors.js";
 import { type At, type Heap, Job, type Place } from "./heap.js";
+import type { RawRotary } from "./module.js";
 import { flag, integer, later, positiveInteger, readOptions } from "./options.js";
 import { Owned } from "./owned.js";
 import {
@@ -28,6 +29,19 @@ const CONFIG = {
   bias: flag,
   seed: integer,
 };
+const NO_ROTARY: RawRotary = {
+  dims: 0,
+  interleaved: false,
+  base: 10000,
+  scaling: 0,
+  factor: 1,
+  originalLength: 0,
+  lowFrequencyFactor: 1,
+  highFrequencyFactor: 4,
+  betaFast: 32,
+  betaSlow: 1,
+  attentionFactor: 0,
+};
 const FORWARD = { memory: later<unknown>(), memoryValues: later<unknown>(), ...SCORE_OPTIONS };
 
 /** M1: the whole configuration, or an error with the numbers that do not fit. */
@@ -40,9 +54,7 @@ function readConfig(given: unknown): LayerConfig {
     );
   }
   if (embedDim % heads !== 0) {
-    const fitting = [heads - 1, heads + 1]
-      .map((from) => nearestDivisor(embedDim, from, from < heads ? -1 : 1))
-      .filter(Boolean);
+    const fitting = Array.from({ length: 64 }, (_, n) => n + 1).filter((n) => embedDim % n === 0);
     fail(
       "embed-dim-not-divisible",
       `embedDim must be a multiple of heads; received embedDim ${embedDim} and heads ${heads}. Heads that fit: ${fitting.join(", ")}.`,
@@ -60,11 +72,6 @@ function readConfig(given: unknown): LayerConfig {
   } as LayerConfig;
   checkGroups(heads, config.kvHeads);
   return config;
-}
-
-function nearestDivisor(of: number, from: number, step: number): number | undefined {
-  for (let n = from; n >= 1 && n <= of; n += step) if (of % n === 0) return n;
-  return undefined;
 }
 
 /** [B, L, width] or [L, width]. */
@@ -181,6 +188,8 @@ class Layer extends Owned implements MultiHeadAttention {
     const { query, key, value, out } = this.#projections;
     const record = (at: At, workspace = 0, workspaceBytes = 0) => ({
       attention: rawCall(plan, results, at, workspace, workspaceBytes),
+      rotary: NO_ROTARY,
+      positions: 0,
       input: at(source),
       memoryKeys: at(from.keys),
       memoryValues: at(from.values),

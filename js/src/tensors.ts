@@ -1,4 +1,4 @@
-import { type ErrorCode, fail, kindOf, shape, show } from "./errors.js";
+import { type ErrorCode, fail, kindOf, refuse, shape, show } from "./errors.js";
 import type { Block, Heap, Source } from "./heap.js";
 import { MAX_SIZE } from "./options.js";
 import type { Tensor } from "./types.js";
@@ -19,16 +19,13 @@ export const product = (dims: readonly number[]): number => dims.reduce((total, 
 export function readDims(dims: unknown, where: string): number[] {
   const list = dims as ArrayLike<unknown>;
   if ((!Array.isArray(dims) && !ArrayBuffer.isView(dims)) || typeof list.length !== "number") {
-    fail("bad-dims", `${where}: dims must be an array of integers, such as [2, 4, 64]; received ${show(dims)}.`);
+    refuse("bad-dims", `${where}: dims`, "an array of integers, such as [2, 4, 64]", dims);
   }
-  return Array.from(list, (dim) =>
-    typeof dim === "number" && Number.isInteger(dim) && dim >= 0 && dim <= MAX_SIZE
-      ? dim
-      : fail(
-          "bad-dims",
-          `${where}: every dim must be an integer from 0 to ${MAX_SIZE}; received ${show(Array.from(list))}.`,
-        ),
-  );
+  const copy = Array.from(list);
+  if (!copy.every((dim) => Number.isInteger(dim) && (dim as number) >= 0 && (dim as number) <= MAX_SIZE)) {
+    refuse("bad-dims", `${where}: every dim`, `an integer from 0 to ${MAX_SIZE}`, copy);
+  }
+  return copy as number[];
 }
 
 /** Throws where `dims` do not describe exactly `length` values. */
@@ -55,18 +52,12 @@ export function readTensor(
   code: ErrorCode,
   accepted: string,
 ): { data: unknown; dims: number[] } {
-  const refuse = (received: string): never => fail(code, `${where} must be ${accepted}; received ${received}.`);
-  if ((typeof value !== "object" && typeof value !== "function") || value === null) return refuse(show(value));
-  if (ArrayBuffer.isView(value) || Array.isArray(value)) return refuse(`${show(value)} without dims`);
+  const no = (received: string): never => fail(code, `${where} must be ${accepted}; received ${received}.`);
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return no(show(value));
+  if (ArrayBuffer.isView(value) || Array.isArray(value)) return no(`${show(value)} without dims`);
   const { data, dims } = value as { data?: unknown; dims?: unknown };
-  if (data === undefined && "read" in value) {
-    fail(
-      "other-instance",
-      `${where} is a wasm tensor of another copy of lookback; pass { data: tensor.read(), dims: tensor.dims }.`,
-    );
-  }
   if (data === undefined || dims === undefined) {
-    return refuse(`${show(value)} with the keys ${Object.keys(value).slice(0, 6).join(", ") || "(none)"}`);
+    return no(`${show(value)} with the keys ${Object.keys(value).slice(0, 6).join(", ") || "(none)"}`);
   }
   return { data, dims: readDims(dims, where) };
 }
@@ -100,23 +91,23 @@ export function readFloats(
 
 /** What `out` may name: the array or block to write into. */
 export function readTarget(value: unknown, dims: readonly number[], where: string, heap: Heap): Float32Array | Block {
-  const expected = `a Float32Array of ${product(dims)} values, or a tensor with dims ${shape(dims)}`;
-  const refuse = (received: string): never => fail("bad-out", `${where} must be ${expected}; received ${received}.`);
-  const same = (other: readonly number[]) => other.length === dims.length && other.every((dim, i) => dim === dims[i]);
+  const accepted = `a Float32Array of ${product(dims)} values, or a tensor with dims ${shape(dims)}`;
+  const no = (received: string): never => fail("bad-out", `${where} must be ${accepted}; received ${received}.`);
+  const checkDims = (other: readonly number[]) => shape(other) === shape(dims) || no(`dims ${shape(other)}`);
   if (isWasmTensor(value)) {
     const block = blockOf(value, heap, where);
-    return same(value.dims) ? block : refuse(`dims ${shape(value.dims)}`);
+    checkDims(value.dims);
+    return block;
   }
-  let data: unknown = value;
+  let array = value as Float32Array;
   if (kindOf(value) !== "Float32Array") {
-    const tensor = readTensor(value, where, "bad-out", expected);
-    if (!same(tensor.dims)) refuse(`dims ${shape(tensor.dims)}`);
-    data = tensor.data;
-    if (kindOf(data) !== "Float32Array") refuse(`data of ${show(data)}`);
+    const tensor = readTensor(value, where, "bad-out", accepted);
+    checkDims(tensor.dims);
+    array = tensor.data as Float32Array;
+    if (kindOf(array) !== "Float32Array") no(`data of ${show(array)}`);
   }
-  const array = data as Float32Array;
   checkAttached(array, where);
-  return array.length === product(dims) ? array : refuse(`${array.length} values`);
+  return array.length === product(dims) ? array : no(`${array.length} values`);
 }
 
 export const tensorOf = (data: Float32Array, dims: readonly number[]): Tensor => ({ data, dims: [...dims] });

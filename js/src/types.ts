@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** The public types of `lookback`. Shapes use the words of the field: B batch, H heads, Lq / Lk query and key length. */
 
 /** A dense tensor in row-major order: what onnxruntime's and transformers.js' tensors already are. */

@@ -1,0 +1,26 @@
+/** The public types, looked at by the compiler alone: results are as precise as the options, and unknown options are refused. */
+import { type AttentionOptions, createLookback, type Lookback, masks } from "lookback";
+
+declare const lb: Lookback;
+const x = { data: new Float32Array(4), dims: [1, 4] };
+lb.attention(x, x, x).weights?.data;
+lb.attention(x, x, x, { heads: 1, weights: "softmax" }).weights.data;
+lb.attention(x, x, x, { heads: 1, weights: { heads: [0] }, logSumExp: true }).logSumExp.data;
+// @ts-expect-error not asked
+lb.attention(x, x, x, { heads: 1 }).weights.data;
+// @ts-expect-error unknown
+lb.attention(x, x, x, { heads: 1, isCausal: true });
+declare const t: ReturnType<typeof lb.tensor>;
+lb.attention(t, t, t, { heads: 1, out: { output: t } }).output.read();
+const o: AttentionOptions = { heads: 1, causal: true };
+lb.attention(x, x, x, o).output.data;
+lb.attention(x, x, x, { ...o, weights: "scores" }).weights.data;
+const layer = lb.multiHeadAttention({ embedDim: 4, heads: 2 });
+layer.forward(x, { causal: true, weights: "softmax" }).weights.data;
+layer.forward(x, { memory: layer.project(x) });
+// @ts-expect-error unknown
+layer.forward(x, { heads: 2 });
+const maybe: { heads: number; weights?: "softmax" } = { heads: 1 };
+lb.attention(x, x, x, maybe).weights?.data;
+masks.causal(3, 4, "end").and(masks.from({ data: [true], dims: [1] }));
+createLookback({ variant: "simd" });
