@@ -57,7 +57,9 @@ const versions = await Promise.all(
   ),
 );
 const { chromium } = findTools();
-const browser = chromium ? (await start(chromium, ["--version"], { capture: true })).output.trim() : "no Chromium";
+const browser = chromium
+  ? (await start(chromium, ["--version"], { capture: true })).output.match(/Chrom.*\d.*/)?.[0]
+  : "no Chromium";
 console.log(`Node.js: ${versions[0]} (system), ${versions.slice(1).join(", ") || "no others"}; ${browser}`);
 
 const total = { ...none };
