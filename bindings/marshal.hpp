@@ -7,7 +7,9 @@
 #include <cstdint>
 
 #include "lookback/attention.hpp"
+#include "lookback/kv_cache.hpp"
 #include "lookback/multi_head_attention.hpp"
+#include "lookback/rotary.hpp"
 
 namespace lookback::bindings {
 
@@ -40,6 +42,13 @@ struct RawAttentionCall {
   Pointer weightsHeads;
   std::int32_t weightsHeadCount, weightsQueryFrom, weightsQueryTo;
   Pointer logSumExp;
+  std::int32_t windowLeft, windowRight;
+  Pointer keyLengths, keyMask, alibiSlopes, sinks;
+  Pointer cache;
+  std::int32_t newLength;
+  std::int32_t topK;
+  Pointer topIndices, topWeights, entropy, distance, map;
+  std::int32_t mapRows, mapColumns;
   Pointer workspace;
   double workspaceBytes;
 };
@@ -49,8 +58,38 @@ struct RawLinearCall {
   std::int32_t rows, inputs, outputs;
 };
 
+struct RawRotary {
+  std::int32_t dims;
+  bool interleaved;
+  double base;
+  std::int32_t scaling;
+  double factor, originalLength, lowFrequencyFactor, highFrequencyFactor, betaFast, betaSlow, attentionFactor;
+};
+
+struct RawRotaryCall {
+  RawRotary options;
+  RawView input, output;
+  std::int32_t batch, heads, length, width;
+  Pointer positions;
+  std::int32_t tableRows, tableBatchRows;
+  Pointer cosines, sines, frequencies;
+};
+
+struct RawCacheShape {
+  std::int32_t batch, kvHeads, headDim, valueDim, capacity, type;
+  bool rolling;
+};
+
+struct RawCacheTokens {
+  RawView keys, values;
+  std::int32_t count;
+  Pointer keyLengths, keyMask;
+};
+
 struct RawLayerCall {
   RawAttentionCall attention;
+  RawRotary rotary;
+  Pointer positions;
   Pointer input, memoryKeys, memoryValues, projectedKeys, projectedValues, output;
   std::int32_t embedDim, keyDim, valueDim;
   Pointer queryWeight, queryBias, keyWeight, keyBias, valueWeight, valueBias, outputWeight, outputBias;
@@ -71,12 +110,20 @@ inline AttentionCall to_call(const RawAttentionCall& raw) noexcept {
   call.shape = {raw.batch,     raw.heads,   raw.kvHeads, raw.queryLength,
                 raw.keyLength, raw.headDim, raw.valueDim};
   call.inputs = {to_view<const float>(raw.queries), to_view<const float>(raw.keys), to_view<const float>(raw.values)};
+  if (raw.cache != 0) call.inputs.cache = KvCache(to_pointer<void>(raw.cache));
+  call.inputs.new_length = raw.newLength;
   call.visibility.causal = raw.causal;
   call.visibility.query_offsets = to_pointer<const std::int32_t>(raw.queryOffsets);
+  call.visibility.window_left = raw.windowLeft;
+  call.visibility.window_right = raw.windowRight;
+  call.visibility.key_lengths = to_pointer<const std::int32_t>(raw.keyLengths);
+  call.visibility.key_mask = to_pointer<const std::uint8_t>(raw.keyMask);
   call.visibility.mask = to_broadcast<std::uint8_t>(raw.mask);
   call.scores.scale = raw.scale;
   call.scores.softcap = raw.softcap;
   call.scores.bias = to_broadcast<float>(raw.bias);
+  call.scores.alibi_slopes = to_pointer<const float>(raw.alibiSlopes);
+  call.scores.sinks = to_pointer<const float>(raw.sinks);
   call.outputs.output = to_view<float>(raw.output);
   call.outputs.weights = {to_pointer<float>(raw.weights),
                           static_cast<WeightsKind>(raw.weightsKind),
@@ -85,7 +132,39 @@ inline AttentionCall to_call(const RawAttentionCall& raw) noexcept {
                           raw.weightsQueryFrom,
                           raw.weightsQueryTo};
   call.outputs.log_sum_exp = to_pointer<float>(raw.logSumExp);
+  call.outputs.summary = {raw.topK,
+                          to_pointer<std::int32_t>(raw.topIndices),
+                          to_pointer<float>(raw.topWeights),
+                          to_pointer<float>(raw.entropy),
+                          to_pointer<float>(raw.distance),
+                          to_pointer<float>(raw.map),
+                          raw.mapRows,
+                          raw.mapColumns};
   return call;
+}
+
+inline RotaryOptions to_rotary(const RawRotary& raw) noexcept {
+  return {raw.dims,
+          raw.interleaved,
+          raw.base,
+          static_cast<RotaryScaling>(raw.scaling),
+          raw.factor,
+          raw.originalLength,
+          raw.lowFrequencyFactor,
+          raw.highFrequencyFactor,
+          raw.betaFast,
+          raw.betaSlow,
+          raw.attentionFactor};
+}
+
+inline KvCacheShape to_cache_shape(const RawCacheShape& raw) noexcept {
+  return {raw.batch,    raw.kvHeads, raw.headDim, raw.valueDim,
+          raw.capacity, static_cast<CacheType>(raw.type), raw.rolling};
+}
+
+inline KvCache::Tokens to_tokens(const RawCacheTokens& raw) noexcept {
+  return {to_view<const float>(raw.keys), to_view<const float>(raw.values), raw.count,
+          to_pointer<const std::int32_t>(raw.keyLengths), to_pointer<const std::uint8_t>(raw.keyMask)};
 }
 
 inline PackedLinear to_linear(Pointer weight, Pointer bias, Index inputs, Index outputs) noexcept {
@@ -96,6 +175,8 @@ inline MultiHeadAttentionCall to_layer_call(const RawLayerCall& raw) noexcept {
   MultiHeadAttentionCall call;
   call.attention = to_call(raw.attention);
   const AttentionShape& shape = call.attention.shape;
+  call.rotary = to_rotary(raw.rotary);
+  call.positions = to_pointer<const std::int32_t>(raw.positions);
   call.input = to_pointer<const float>(raw.input);
   call.memory_keys = to_pointer<const float>(raw.memoryKeys);
   call.memory_values = to_pointer<const float>(raw.memoryValues);

@@ -43,6 +43,59 @@ int unpack(Pointer packed, int inputs, int outputs, Pointer weight) {
 
 double packed_bytes(int inputs, int outputs) { return packed_linear_bytes(inputs, outputs); }
 
+int rotary(const RawRotaryCall& raw) {
+  const RotaryOptions options = to_rotary(raw.options);
+  const RotaryCall call{to_view<const float>(raw.input),
+                        to_view<float>(raw.output),
+                        raw.batch,
+                        raw.heads,
+                        raw.length,
+                        raw.width,
+                        options.dims,
+                        options.interleaved,
+                        to_pointer<const float>(raw.cosines),
+                        to_pointer<const float>(raw.sines),
+                        raw.tableBatchRows};
+  if (raw.positions != 0) {
+    if (const Status status = validate_rotary(options, raw.width); status != Status::ok) return code(status);
+    rotary_table(options, to_pointer<const std::int32_t>(raw.positions), raw.tableRows, to_pointer<double>(raw.frequencies),
+                 to_pointer<float>(raw.cosines), to_pointer<float>(raw.sines));
+  }
+  return code(rotary_apply(call));
+}
+
+KvCache cache_at(Pointer address) { return KvCache(to_pointer<void>(address)); }
+
+double cache_bytes(const RawCacheShape& raw) { return KvCache::bytes(to_cache_shape(raw)); }
+
+int cache_create(const RawCacheShape& raw, Pointer address) {
+  return code(KvCache::create(to_cache_shape(raw), to_pointer<void>(address)));
+}
+
+int cache_append(Pointer cache, const RawCacheTokens& raw) { return code(cache_at(cache).append(to_tokens(raw))); }
+
+void cache_read(Pointer cache, Pointer keys, Pointer values) {
+  cache_at(cache).read(to_pointer<float>(keys), to_pointer<float>(values));
+}
+
+int cache_truncate(Pointer cache, int length) { return code(cache_at(cache).truncate(length)); }
+
+void cache_reset(Pointer cache) { cache_at(cache).reset(); }
+
+Pointer cache_lengths(Pointer cache) { return static_cast<Pointer>(reinterpret_cast<std::uintptr_t>(cache_at(cache).lengths())); }
+
+Pointer cache_first_positions(Pointer cache) {
+  return static_cast<Pointer>(reinterpret_cast<std::uintptr_t>(cache_at(cache).first_positions()));
+}
+
+double cache_saved_bytes(Pointer cache) { return cache_at(cache).saved_bytes(); }
+
+void cache_save(Pointer cache, Pointer target) { cache_at(cache).save(to_pointer<std::uint8_t>(target)); }
+
+int cache_load(Pointer cache, Pointer source, double bytes) {
+  return code(cache_at(cache).load(to_pointer<const std::uint8_t>(source), bytes));
+}
+
 std::string message(int status) { return status_message(static_cast<Status>(status)); }
 
 }  // namespace
@@ -89,6 +142,22 @@ EMSCRIPTEN_BINDINGS(lookback) {
       .field("weightsQueryFrom", &RawAttentionCall::weightsQueryFrom)
       .field("weightsQueryTo", &RawAttentionCall::weightsQueryTo)
       .field("logSumExp", &RawAttentionCall::logSumExp)
+      .field("windowLeft", &RawAttentionCall::windowLeft)
+      .field("windowRight", &RawAttentionCall::windowRight)
+      .field("keyLengths", &RawAttentionCall::keyLengths)
+      .field("keyMask", &RawAttentionCall::keyMask)
+      .field("alibiSlopes", &RawAttentionCall::alibiSlopes)
+      .field("sinks", &RawAttentionCall::sinks)
+      .field("cache", &RawAttentionCall::cache)
+      .field("newLength", &RawAttentionCall::newLength)
+      .field("topK", &RawAttentionCall::topK)
+      .field("topIndices", &RawAttentionCall::topIndices)
+      .field("topWeights", &RawAttentionCall::topWeights)
+      .field("entropy", &RawAttentionCall::entropy)
+      .field("distance", &RawAttentionCall::distance)
+      .field("map", &RawAttentionCall::map)
+      .field("mapRows", &RawAttentionCall::mapRows)
+      .field("mapColumns", &RawAttentionCall::mapColumns)
       .field("workspace", &RawAttentionCall::workspace)
       .field("workspaceBytes", &RawAttentionCall::workspaceBytes);
 
@@ -101,8 +170,54 @@ EMSCRIPTEN_BINDINGS(lookback) {
       .field("inputs", &RawLinearCall::inputs)
       .field("outputs", &RawLinearCall::outputs);
 
+  value_object<RawRotary>("RawRotary")
+      .field("dims", &RawRotary::dims)
+      .field("interleaved", &RawRotary::interleaved)
+      .field("base", &RawRotary::base)
+      .field("scaling", &RawRotary::scaling)
+      .field("factor", &RawRotary::factor)
+      .field("originalLength", &RawRotary::originalLength)
+      .field("lowFrequencyFactor", &RawRotary::lowFrequencyFactor)
+      .field("highFrequencyFactor", &RawRotary::highFrequencyFactor)
+      .field("betaFast", &RawRotary::betaFast)
+      .field("betaSlow", &RawRotary::betaSlow)
+      .field("attentionFactor", &RawRotary::attentionFactor);
+
+  value_object<RawRotaryCall>("RawRotaryCall")
+      .field("options", &RawRotaryCall::options)
+      .field("input", &RawRotaryCall::input)
+      .field("output", &RawRotaryCall::output)
+      .field("batch", &RawRotaryCall::batch)
+      .field("heads", &RawRotaryCall::heads)
+      .field("length", &RawRotaryCall::length)
+      .field("width", &RawRotaryCall::width)
+      .field("positions", &RawRotaryCall::positions)
+      .field("tableRows", &RawRotaryCall::tableRows)
+      .field("tableBatchRows", &RawRotaryCall::tableBatchRows)
+      .field("cosines", &RawRotaryCall::cosines)
+      .field("sines", &RawRotaryCall::sines)
+      .field("frequencies", &RawRotaryCall::frequencies);
+
+  value_object<RawCacheShape>("RawCacheShape")
+      .field("batch", &RawCacheShape::batch)
+      .field("kvHeads", &RawCacheShape::kvHeads)
+      .field("headDim", &RawCacheShape::headDim)
+      .field("valueDim", &RawCacheShape::valueDim)
+      .field("capacity", &RawCacheShape::capacity)
+      .field("type", &RawCacheShape::type)
+      .field("rolling", &RawCacheShape::rolling);
+
+  value_object<RawCacheTokens>("RawCacheTokens")
+      .field("keys", &RawCacheTokens::keys)
+      .field("values", &RawCacheTokens::values)
+      .field("count", &RawCacheTokens::count)
+      .field("keyLengths", &RawCacheTokens::keyLengths)
+      .field("keyMask", &RawCacheTokens::keyMask);
+
   value_object<RawLayerCall>("RawLayerCall")
       .field("attention", &RawLayerCall::attention)
+      .field("rotary", &RawLayerCall::rotary)
+      .field("positions", &RawLayerCall::positions)
       .field("input", &RawLayerCall::input)
       .field("memoryKeys", &RawLayerCall::memoryKeys)
       .field("memoryValues", &RawLayerCall::memoryValues)
@@ -131,4 +246,16 @@ EMSCRIPTEN_BINDINGS(lookback) {
   function("linear", &linear);
   function("layerWorkspaceBytes", &layer_bytes);
   function("layerForward", &layer_forward);
+  function("rotary", &rotary);
+  function("kvCacheBytes", &cache_bytes);
+  function("kvCacheCreate", &cache_create);
+  function("kvCacheAppend", &cache_append);
+  function("kvCacheRead", &cache_read);
+  function("kvCacheTruncate", &cache_truncate);
+  function("kvCacheReset", &cache_reset);
+  function("kvCacheLengths", &cache_lengths);
+  function("kvCacheFirstPositions", &cache_first_positions);
+  function("kvCacheSavedBytes", &cache_saved_bytes);
+  function("kvCacheSave", &cache_save);
+  function("kvCacheLoad", &cache_load);
 }

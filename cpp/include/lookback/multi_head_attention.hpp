@@ -4,13 +4,15 @@
 
 #include "lookback/attention.hpp"
 #include "lookback/linear.hpp"
+#include "lookback/rotary.hpp"
 
 namespace lookback {
 
 /// Multi-head attention with its four projections (Vaswani et al. 2017, arXiv:1706.03762, §3.2.2):
 /// concat(head_1 … head_H) · W_Oᵀ with head_h = attention(x·W_Qᵀ, m·W_Kᵀ, m·W_Vᵀ). All operands are contiguous.
 struct MultiHeadAttentionCall {
-  /// Shape, visibility, score options and what is to be returned; its inputs and its output view are not used.
+  /// Shape, visibility, score options, cache and what is to be returned; its operands and its output view are not used. With a
+  /// cache the memory is the new tokens, [B, new_length, …].
   AttentionCall attention;
   const float* input = nullptr;             ///< [B, Lq, query.inputs]
   const float* memory_keys = nullptr;       ///< [B, Lk, key.inputs]; the input itself for self-attention
@@ -22,9 +24,12 @@ struct MultiHeadAttentionCall {
   PackedLinear key;                         ///< inputs → Hkv·D
   PackedLinear value;                       ///< inputs → Hkv·Dv
   PackedLinear output_projection;           ///< H·Dv → outputs
+  /// Turns queries and keys after their projection, where dims > 0; for self-attention, so that both have the positions.
+  RotaryOptions rotary;
+  const std::int32_t* positions = nullptr;  ///< [B, Lq]
 };
 
-/// Scratch bytes: the projections [B, L, …] and the workspace of the attention.
+/// Scratch bytes: the projections [B, L, …], the rotary tables [B, Lq, dims] and the workspace of the attention.
 [[nodiscard]] double multi_head_attention_workspace_bytes(const MultiHeadAttentionCall& call) noexcept;
 
 Status multi_head_attention_forward(const MultiHeadAttentionCall& call, void* workspace,

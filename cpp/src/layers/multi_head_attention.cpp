@@ -7,53 +7,109 @@ namespace {
 
 constexpr Index alignment_floats = 16;  // 64 bytes
 
-/// Where the projections lie in the workspace, in floats.
+/// Keys and values that are to be projected: all of them, or the new ones where a cache holds the others.
+Index memory_length(const MultiHeadAttentionCall& call) noexcept {
+  return call.attention.inputs.cache ? call.attention.inputs.new_length : call.attention.shape.key_length;
+}
+
+/// Sizes of the parts of the workspace, in floats, and of what the attention itself needs, in bytes.
 struct Layout {
-  double queries, keys, values, heads_output;
+  double queries, keys, values, heads_output, table, frequencies;
   double attention_bytes;
 
-  explicit Layout(const MultiHeadAttentionCall& call) noexcept
-      : queries(rows(call.attention.shape.batch, call.attention.shape.query_length, call.query.outputs)),
-        keys(call.projected_keys != nullptr
-                 ? 0
-                 : rows(call.attention.shape.batch, call.attention.shape.key_length, call.key.outputs)),
-        values(call.projected_keys != nullptr
-                   ? 0
-                   : rows(call.attention.shape.batch, call.attention.shape.key_length, call.value.outputs)),
-        heads_output(
-            rows(call.attention.shape.batch, call.attention.shape.query_length, call.output_projection.inputs)),
-        attention_bytes(attention_workspace_bytes(call.attention)) {}
+  explicit Layout(const MultiHeadAttentionCall& call) noexcept {
+    const AttentionShape& shape = call.attention.shape;
+    const Index projected = call.projected_keys != nullptr ? 0 : memory_length(call);
+    queries = rows(shape.batch, shape.query_length, call.query.outputs);
+    keys = rows(shape.batch, projected, call.key.outputs);
+    values = rows(shape.batch, projected, call.value.outputs);
+    heads_output = rows(shape.batch, shape.query_length, call.output_projection.inputs);
+    table = rows(shape.batch, shape.query_length, call.rotary.dims / 2);
+    frequencies = rows(1, 1, call.rotary.dims);
+    attention_bytes = attention_workspace_bytes(call.attention);
+  }
 
   [[nodiscard]] double bytes() const noexcept {
-    return (queries + keys + values + heads_output) * sizeof(float) + attention_bytes;
+    return (queries + keys + values + heads_output + 2 * table + frequencies) * sizeof(float) + attention_bytes;
   }
 
  private:
   static double rows(Index batch, Index length, Index width) noexcept {
-    return static_cast<double>(batch) * static_cast<double>(length) * static_cast<double>(width) +
-           static_cast<double>(alignment_floats);
+    const double floats = static_cast<double>(batch) * static_cast<double>(length) * static_cast<double>(width);
+    return floats + static_cast<double>(alignment_floats);
   }
+};
+
+/// Hands out the parts.
+class Parts {
+ public:
+  explicit Parts(void* workspace) noexcept : next_(static_cast<float*>(workspace)) {}
+
+  float* take(double floats) noexcept {
+    float* part = next_;
+    next_ += kernels::round_up(static_cast<Index>(floats) - alignment_floats + 1, alignment_floats);
+    return part;
+  }
+
+  [[nodiscard]] void* rest() const noexcept { return next_; }
+
+ private:
+  float* next_;
 };
 
 Status validate(const MultiHeadAttentionCall& call) noexcept {
   const AttentionShape& shape = call.attention.shape;
-  if (shape.batch < 1 || shape.query_length < 0 || shape.key_length < 0) return Status::invalid_shape;
+  if (shape.batch < 1 || shape.query_length < 0 || shape.key_length < 0 || memory_length(call) < 0) {
+    return Status::invalid_shape;
+  }
   if (call.query.outputs != shape.heads * shape.head_dim || call.key.outputs != shape.kv_heads * shape.head_dim ||
       call.value.outputs != shape.kv_heads * shape.value_dim ||
       call.output_projection.inputs != shape.heads * shape.value_dim) {
     return Status::invalid_heads;
   }
   if ((call.projected_keys == nullptr) != (call.projected_values == nullptr)) return Status::null_pointer;
-  const bool needs_memory = shape.key_length > 0 && call.projected_keys == nullptr;
+  const bool needs_memory = memory_length(call) > 0 && call.projected_keys == nullptr;
   if (needs_memory && (call.memory_keys == nullptr || call.memory_values == nullptr)) return Status::null_pointer;
   if (shape.query_length > 0 && (call.input == nullptr || call.output == nullptr)) return Status::null_pointer;
-  return Status::ok;
+  if (call.rotary.dims == 0) return Status::ok;
+  if (call.positions == nullptr && shape.query_length > 0) return Status::null_pointer;
+  if (call.projected_keys != nullptr || memory_length(call) != shape.query_length) return Status::invalid_argument;
+  return validate_rotary(call.rotary, shape.head_dim);
 }
 
 /// [B, L, heads·width] seen as [B, heads, L, width].
 template <typename T>
 BasicView<T> split_heads(T* data, Index length, Index heads, Index width) noexcept {
   return {data, length * heads * width, width, heads * width};
+}
+
+/// Turns queries and keys in place.
+Status turn(const MultiHeadAttentionCall& call, const Layout& layout, Parts& parts, float* queries, float* keys) noexcept {
+  const AttentionShape& shape = call.attention.shape;
+  float* cosines = parts.take(layout.table);
+  float* sines = parts.take(layout.table);
+  auto* frequencies = reinterpret_cast<double*>(parts.take(layout.frequencies));
+  rotary_table(call.rotary, call.positions, shape.batch * shape.query_length, frequencies, cosines, sines);
+  for (const bool is_key : {false, true}) {
+    float* data = is_key ? keys : queries;
+    const Index heads = is_key ? shape.kv_heads : shape.heads;
+    const Status status = rotary_apply({split_heads<const float>(data, shape.query_length, heads, shape.head_dim),
+                                        split_heads(data, shape.query_length, heads, shape.head_dim), shape.batch, heads,
+                                        shape.query_length, shape.head_dim, call.rotary.dims, call.rotary.interleaved,
+                                        cosines, sines, shape.query_length});
+    if (status != Status::ok) return status;
+  }
+  return Status::ok;
+}
+
+/// Keys and values of the memory, in parts of the workspace.
+Status project_memory(const MultiHeadAttentionCall& call, const Layout& layout, Parts& parts, float*& keys,
+                      float*& values) noexcept {
+  keys = parts.take(layout.keys);
+  values = parts.take(layout.values);
+  const Index rows = call.attention.shape.batch * memory_length(call);
+  const Status status = linear_forward(call.key, call.memory_keys, rows, keys);
+  return status != Status::ok ? status : linear_forward(call.value, call.memory_values, rows, values);
 }
 
 }  // namespace
@@ -66,45 +122,32 @@ Status multi_head_attention_forward(const MultiHeadAttentionCall& call, void* wo
   const Layout layout(call);
   if (workspace == nullptr || static_cast<double>(workspace_bytes) < layout.bytes()) return Status::workspace_too_small;
 
-  auto* next = static_cast<float*>(workspace);
-  const auto take = [&next](double floats) {
-    float* part = next;
-    next += kernels::round_up(static_cast<Index>(floats) - alignment_floats + 1, alignment_floats);
-    return part;
-  };
   const AttentionShape& shape = call.attention.shape;
-  float* queries = take(layout.queries);
-  float* heads_output = take(layout.heads_output);
+  Parts parts(workspace);
+  float* queries = parts.take(layout.queries);
+  float* heads_output = parts.take(layout.heads_output);
+  Status status = linear_forward(call.query, call.input, shape.batch * shape.query_length, queries);
+  if (status != Status::ok) return status;
   const float* keys = call.projected_keys;
   const float* values = call.projected_values;
-
-  AttentionCall attention = call.attention;
-  if (const Status status = linear_forward(call.query, call.input, shape.batch * shape.query_length, queries);
-      status != Status::ok) {
-    return status;
-  }
   if (keys == nullptr) {
-    float* projected_keys = take(layout.keys);
-    float* projected_values = take(layout.values);
-    const Index rows = shape.batch * shape.key_length;
-    if (const Status status = linear_forward(call.key, call.memory_keys, rows, projected_keys); status != Status::ok) {
-      return status;
-    }
-    if (const Status status = linear_forward(call.value, call.memory_values, rows, projected_values);
-        status != Status::ok) {
-      return status;
-    }
-    keys = projected_keys;
-    values = projected_values;
+    float* own_keys = nullptr;
+    float* own_values = nullptr;
+    status = project_memory(call, layout, parts, own_keys, own_values);
+    if (status == Status::ok && call.rotary.dims > 0) status = turn(call, layout, parts, queries, own_keys);
+    if (status != Status::ok) return status;
+    keys = own_keys;
+    values = own_values;
   }
+
+  const Index length = memory_length(call);
+  AttentionCall attention = call.attention;
   attention.inputs.queries = split_heads<const float>(queries, shape.query_length, shape.heads, shape.head_dim);
-  attention.inputs.keys = split_heads(keys, shape.key_length, shape.kv_heads, shape.head_dim);
-  attention.inputs.values = split_heads(values, shape.key_length, shape.kv_heads, shape.value_dim);
+  attention.inputs.keys = split_heads(keys, length, shape.kv_heads, shape.head_dim);
+  attention.inputs.values = split_heads(values, length, shape.kv_heads, shape.value_dim);
   attention.outputs.output = split_heads(heads_output, shape.query_length, shape.heads, shape.value_dim);
-  if (const Status status = attention_forward(attention, next, static_cast<std::size_t>(layout.attention_bytes));
-      status != Status::ok) {
-    return status;
-  }
+  status = attention_forward(attention, parts.rest(), static_cast<std::size_t>(layout.attention_bytes));
+  if (status != Status::ok) return status;
   return linear_forward(call.output_projection, heads_output, shape.batch * shape.query_length, call.output);
 }
 
