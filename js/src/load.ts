@@ -94,7 +94,7 @@ async function compile(source: ArrayBuffer | ArrayBufferView, where: string, typ
     if (start.startsWith("<") || type.startsWith("text/html")) {
       fail(
         "wasm-is-html",
-        `${where} is an HTML page (a fallback of the server?), not wasm. Serve the package's dist/wasm files, or say by option wasmUrl where they are.`,
+        `${where} is an HTML page (a fallback of the server?), not wasm. Option wasmUrl says where the package's dist/wasm files are.`,
       );
     }
     fail(
@@ -142,7 +142,7 @@ async function start(platform: Platform, variant: Variant, module: WebAssembly.M
   } catch (error) {
     return fail(
       "wasm-invalid",
-      `The wasm does not start; is it of this version of lookback and of variant '${variant}'? ${messageOf(error)}`,
+      `The wasm does not start; is it variant '${variant}' of this version of lookback? ${messageOf(error)}`,
       error,
     );
   }

@@ -1,4 +1,4 @@
-import { fail, show } from "./errors.js";
+import { fail, refuse } from "./errors.js";
 import type { QueryOffset } from "./types.js";
 
 /** i + offset must stay within int32 for every row i. */
@@ -30,8 +30,12 @@ export function queryOffsets(
 }
 
 function badOffset(value: unknown): never {
-  const accepted = "'start', 'end', an integer, or an integer per batch row";
-  fail("bad-query-offset", `queryOffset must be ${accepted}, within ±${LIMIT}; received ${show(value)}.`);
+  refuse(
+    "bad-query-offset",
+    "queryOffset",
+    `'start', 'end', or integers within ±${LIMIT}, one or one per batch row`,
+    value,
+  );
 }
 
 const checkOffset = (value: unknown): number =>

@@ -1,4 +1,4 @@
-import { fail, kindOf, shape, show } from "./errors.js";
+import { fail, kindOf, refuse, shape } from "./errors.js";
 import { type Block, checkBytes, type Heap, Job, type Place } from "./heap.js";
 import { unknownName } from "./options.js";
 import { product, readFloats, tensorOf } from "./tensors.js";
@@ -82,7 +82,7 @@ type Values = ReadonlyMap<string, Float32Array>;
 /** Checks a whole state dict before anything is used. Values in wasm memory are copied out. */
 export function readState(heap: Heap, config: LayerConfig, projections: Projections, state: unknown): Values {
   if (typeof state !== "object" || state === null || Array.isArray(state)) {
-    fail("state-missing", `load: a state dict is an object of tensors by name; received ${show(state)}.`);
+    refuse("state-missing", "load: a state dict", "an object of tensors by name", state);
   }
   const known = parameters(config, projections);
   const names = known.map(({ name }) => name);

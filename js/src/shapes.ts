@@ -1,4 +1,4 @@
-import { fail, shape } from "./errors.js";
+import { type ErrorCode, fail, shape } from "./errors.js";
 import type { RawView } from "./module.js";
 
 /** The sizes of one attention call. */
@@ -120,30 +120,18 @@ export function attentionShape(
   const keys = readLayout(k, "k", kvHeads, "kvHeads");
   const values = readLayout(v, "v", kvHeads, "kvHeads");
 
-  if (queries.batch !== keys.batch || keys.batch !== values.batch) {
-    fail(
-      "batch-mismatch",
-      `q, k and v must have the same batch; received ${queries.batch}, ${keys.batch}, ${values.batch}: ${all}.`,
-    );
-  }
-  if (keys.heads !== values.heads) {
-    fail("heads-mismatch", `k and v must have the same heads; received ${keys.heads} and ${values.heads}: ${all}.`);
-  }
-  if (keys.length !== values.length) {
-    fail(
-      "length-mismatch",
-      `k and v must have the same length; received ${keys.length} keys and ${values.length} values: ${all}.`,
-    );
-  }
+  const differ = (code: ErrorCode, which: string, what: string, ...numbers: number[]) =>
+    fail(code, `${which} must have the same ${what}; received ${numbers.join(" and ")}: ${all}.`);
+  if (queries.batch !== keys.batch) differ("batch-mismatch", "q and k", "batch", queries.batch, keys.batch);
+  if (keys.batch !== values.batch) differ("batch-mismatch", "k and v", "batch", keys.batch, values.batch);
+  if (keys.heads !== values.heads) differ("heads-mismatch", "k and v", "heads", keys.heads, values.heads);
+  if (keys.length !== values.length) differ("length-mismatch", "k and v", "length", keys.length, values.length);
   checkGroups(queries.heads, keys.heads);
   if (queries.width !== keys.width) {
     const group = (keys.width * keys.heads) / queries.width;
-    const grouped = rank < 4 && options.kvHeads === undefined && Number.isInteger(group) && queries.heads % group === 0;
-    const hint = grouped ? ` For grouped queries give kvHeads: ${group}.` : "";
-    fail(
-      "head-dim-mismatch",
-      `q and k must have the same headDim; received ${queries.width} and ${keys.width}: ${all}.${hint}`,
-    );
+    const grouped = rank < 4 && options.kvHeads === undefined && queries.heads % group === 0;
+    const what = grouped ? `headDim (for grouped queries give kvHeads: ${group})` : "headDim";
+    differ("head-dim-mismatch", "q and k", what, queries.width, keys.width);
   }
   const geometry = {
     batch: queries.batch,
@@ -176,7 +164,7 @@ function checkSwapped(q: Dims, k: Dims, v: Dims, all: string): void {
     if (batchSecond || crossed) {
       fail(
         "axes-swapped",
-        `Batch and length look swapped: lookback takes [B, L, heads·headDim], batch first; received ${all}.`,
+        `The batches differ; batch and length look swapped: 3-D is [B, L, heads·headDim]; received ${all}.`,
       );
     }
   }

@@ -1,4 +1,4 @@
-import { fail, show } from "./errors.js";
+import { refuse } from "./errors.js";
 import { readOptions } from "./options.js";
 import type { Geometry } from "./shapes.js";
 import type { WeightsKind } from "./types.js";
@@ -17,16 +17,13 @@ export interface WeightsPlan {
   readonly dims: readonly number[];
 }
 
-function readKind(value: unknown): number {
+const readKind = (value: unknown): number => {
   const kind = KINDS.indexOf(value as WeightsKind);
-  if (kind < 0) {
-    fail(
-      "bad-weights-request",
-      `weights must be 'softmax', 'scores', 'capped' or 'masked', or { kind, heads, queries }; received ${show(value)}.`,
-    );
-  }
-  return kind;
-}
+  return kind < 0 ? no("'softmax', 'scores', 'capped' or 'masked', or { kind, heads, queries }", value) : kind;
+};
+
+const no = (accepted: string, received: unknown, where = "weights"): never =>
+  refuse("bad-weights-request", where, accepted, received);
 
 const REQUEST = {
   kind: readKind,
@@ -43,26 +40,16 @@ export function planWeights(
   const kind = wanted.kind ?? KINDS.indexOf("softmax");
   const rows = wanted.queries === undefined ? [0, queryLength] : integers(wanted.queries, "queries", queryLength);
   const [from, to] = rows as [number, number];
-  if (rows.length !== 2 || from > to) {
-    fail(
-      "bad-weights-request",
-      `weights: queries must be [from, to) with 0 ≤ from ≤ to ≤ ${queryLength}; received ${show(wanted.queries)}.`,
-    );
-  }
+  if (rows.length !== 2 || from > to) no("[from, to) with from ≤ to", wanted.queries, "weights: queries");
   const chosen = wanted.heads === undefined ? undefined : Int32Array.from(integers(wanted.heads, "heads", heads - 1));
   return { kind, heads: chosen, from, to, dims: [batch, chosen?.length ?? heads, to - from, keyLength] };
 }
 
 function integers(value: unknown, name: string, largest: number): number[] {
-  const list =
-    Array.isArray(value) || ArrayBuffer.isView(value)
-      ? Array.from(value as unknown as ArrayLike<unknown>)
-      : [Number.NaN];
+  const listed = Array.isArray(value) || ArrayBuffer.isView(value);
+  const list = listed ? Array.from(value as ArrayLike<unknown>) : [undefined];
   if (!list.every((n) => Number.isInteger(n) && (n as number) >= 0 && (n as number) <= largest)) {
-    fail(
-      "bad-weights-request",
-      `weights: ${name} must be an array of integers from 0 to ${largest}; received ${show(value)}.`,
-    );
+    no(`an array of integers from 0 to ${largest}`, value, `weights: ${name}`);
   }
   return list as number[];
 }

@@ -159,7 +159,7 @@ const CASES: Case[] = [
   [
     "R1: batch and length swapped",
     "axes-swapped",
-    ["Batch and length", "[4, 2, 8]", "[6, 2, 8]"],
+    ["batch and length", "[4, 2, 8]", "[6, 2, 8]"],
     (lb) => lb.attention(tensor([4, 2, 8]), tensor([6, 2, 8]), tensor([6, 2, 8]), h),
   ],
   [
@@ -177,13 +177,13 @@ const CASES: Case[] = [
   [
     "R1: batches that differ",
     "batch-mismatch",
-    ["2, 3, 3"],
+    ["q and k", "2 and 3"],
     (lb) => lb.attention(tensor([2, 4, 8]), tensor([3, 5, 8]), tensor([3, 5, 8]), h),
   ],
   [
     "R1: keys and values of different length",
     "length-mismatch",
-    ["4 keys", "5 values"],
+    ["length", "4 and 5"],
     (lb) => lb.attention(x, x, tensor([1, 5, 8]), h),
   ],
   [
