@@ -109,7 +109,9 @@ inline AttentionCall to_call(const RawAttentionCall& raw) noexcept {
   AttentionCall call;
   call.shape = {raw.batch,     raw.heads,   raw.kvHeads, raw.queryLength,
                 raw.keyLength, raw.headDim, raw.valueDim};
-  call.inputs = {to_view<const float>(raw.queries), to_view<const float>(raw.keys), to_view<const float>(raw.values)};
+  call.inputs.queries = to_view<const float>(raw.queries);
+  call.inputs.keys = to_view<const float>(raw.keys);
+  call.inputs.values = to_view<const float>(raw.values);
   if (raw.cache != 0) call.inputs.cache = KvCache(to_pointer<void>(raw.cache));
   call.inputs.new_length = raw.newLength;
   call.visibility.causal = raw.causal;
