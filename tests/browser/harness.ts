@@ -97,7 +97,11 @@ export interface Reader {
 }
 
 export async function openPage(stand: Stand, hash: string, options: BrowserContextOptions = {}): Promise<Reader> {
-  const context = await stand.browser.newContext({ viewport: { width: 1280, height: 900 }, locale: "en-US", ...options });
+  const context = await stand.browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    locale: "en-US",
+    ...options,
+  });
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("console", (message) => {

@@ -12,8 +12,9 @@ const server = await preview({
   logLevel: "error",
   preview: { host: "127.0.0.1", port: 0, strictPort: false },
 });
-const address = server.httpServer.address();
-console.log(JSON.stringify({ url: `http://127.0.0.1:${address.port}/` }));
+const [url] = server.resolvedUrls?.local ?? [];
+if (!url) throw new Error("the preview server has no address");
+console.log(JSON.stringify({ url }));
 
 // The tests hold the other end of this pipe: should they die, the server ends too.
 process.stdin.resume();

@@ -70,7 +70,9 @@ function show(root: HTMLElement, page: Page): void {
 /** Remembers which chapter is being read, and returns what brings it back to the same height on the screen. */
 function anchor(root: HTMLElement): () => void {
   const middle = window.innerHeight / 3;
-  const section = [...root.querySelectorAll("main > section")].find((each) => each.getBoundingClientRect().bottom > middle);
+  const section = [...root.querySelectorAll("main > section")].find(
+    (each) => each.getBoundingClientRect().bottom > middle,
+  );
   const offset = section?.getBoundingClientRect().top ?? 0;
   return () => {
     const again = section && document.getElementById(section.id);

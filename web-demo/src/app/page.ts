@@ -138,12 +138,22 @@ export class Page {
     return h(
       "header",
       { class: "bar" },
-      h("a", { class: "brand", href: writeAddress(this.#store.state), onclick: (e) => this.#skip(e) }, h("span", { class: "mark", "aria-hidden": "true" }), t.brand),
+      h(
+        "a",
+        { class: "brand", href: writeAddress(this.#store.state), onclick: (e) => this.#skip(e) },
+        h("span", { class: "mark", "aria-hidden": "true" }),
+        t.brand,
+      ),
       h(
         "p",
-        { class: "engine", title: t.engine.label, "data-variant": this.#lb.variant, "data-fused": String(this.#lb.fused) },
+        {
+          class: "engine",
+          title: t.engine.label,
+          "data-variant": this.#lb.variant,
+          "data-fused": String(this.#lb.fused),
+        },
         h("span", { class: "dot", "aria-hidden": "true" }),
-        `${t.engine.variant(this.#lb.variant)} · ${this.#lb.fused ? t.engine.fused : t.engine.unfused}`,
+        h("span", {}, `${t.engine.variant(this.#lb.variant)} · ${this.#lb.fused ? t.engine.fused : t.engine.unfused}`),
       ),
       language.element,
       themeButton,
@@ -152,7 +162,11 @@ export class Page {
 
   #contents(t: Messages): HTMLElement {
     const items = CHAPTERS.filter((chapter) => chapter.nav).map((chapter) => {
-      const link = h("a", { href: writeAddress(this.#store.state, chapter.id), "data-at": chapter.id }, chapter.nav?.(t) ?? "");
+      const link = h(
+        "a",
+        { href: writeAddress(this.#store.state, chapter.id), "data-at": chapter.id },
+        chapter.nav?.(t) ?? "",
+      );
       link.addEventListener("click", (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();

@@ -14,7 +14,9 @@ export function cheaterPanel(app: App): { element: HTMLElement; update(results: 
   const head = h(
     "tr",
     {},
-    ...[c.trainingHead.token, c.trainingHead.answer, c.trainingHead.share].map((label) => h("th", { scope: "col" }, label)),
+    ...[c.trainingHead.token, c.trainingHead.answer, c.trainingHead.share].map((label) =>
+      h("th", { scope: "col" }, label),
+    ),
   );
   const element = h(
     "aside",
@@ -25,7 +27,12 @@ export function cheaterPanel(app: App): { element: HTMLElement; update(results: 
     h(
       "div",
       { class: "experiment-halves" },
-      h("div", {}, h("h4", {}, c.training), h("table", { class: "plain", "data-table": "cheater" }, h("thead", {}, head), rows)),
+      h(
+        "div",
+        {},
+        h("h4", {}, c.training),
+        h("table", { class: "plain", "data-table": "cheater" }, h("thead", {}, head), rows),
+      ),
       h("div", {}, h("h4", {}, c.writing), lead, written),
     ),
     verdict,

@@ -4,7 +4,7 @@ import { checkbox } from "../view/controls";
 import { h } from "../view/dom";
 import { FigureView } from "../view/figure";
 import { formatPercent } from "../view/format";
-import { result } from "../view/inspector";
+import { softmaxParts } from "../view/inspector";
 import { chapterSection, sentenceField } from "./parts";
 
 export const cross: Chapter = {
@@ -44,8 +44,7 @@ export const cross: Chapter = {
           return;
         }
         refusal.replaceChildren();
-        const { memoryTokens, weights } = outcome.value;
-        const [first = story.weights] = weights;
+        const { memoryTokens, weights, scores, logSumExp } = outcome.value;
         figure.show({
           items: [
             {
@@ -65,7 +64,7 @@ export const cross: Chapter = {
               name: c.crossName,
               symbol: title(c.cross),
               tone: "a",
-              grid: first,
+              grid: weights,
               rows: story.tokens,
               cols: memoryTokens,
               scale: "weight",
@@ -74,10 +73,17 @@ export const cross: Chapter = {
           initial: { matrix: "cross", row: 0, col: 0 },
           explain({ matrix, row, col }) {
             const self = matrix === "self";
-            const weight = at(self ? story.weights : first, row, col);
+            const weight = at(self ? story.weights : weights, row, col);
+            const score = at(self ? story.masked : scores, row, col);
+            const total = (self ? story.logSumExp : logSumExp)[row] ?? Number.NaN;
             const key = (self ? story.tokens : memoryTokens)[col] ?? "";
             const sentence = (self ? c.selfCell : c.crossCell)(story.tokens[row] ?? "", key, formatPercent(weight));
-            return { sentence, parts: [result(weight, "a")], spoken: sentence, links: [{ matrix: self ? "cross" : "self", row }] };
+            return {
+              sentence,
+              parts: softmaxParts(score, total, weight, t.maskChapter.lse),
+              spoken: sentence,
+              links: [{ matrix: self ? "cross" : "self", row }],
+            };
           },
         });
       },

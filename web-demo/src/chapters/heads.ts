@@ -7,7 +7,7 @@ import { slider } from "../view/controls";
 import { h } from "../view/dom";
 import { type FigureModel, FigureView } from "../view/figure";
 import { formatNumber, formatPercent } from "../view/format";
-import { dotProduct, result } from "../view/inspector";
+import { dotProduct, result, softmaxParts } from "../view/inspector";
 import { operators, symbols } from "../view/symbols";
 import { chapterSection, maskControl, NO_LABELS } from "./parts";
 
@@ -34,7 +34,10 @@ function headsModel(t: App["t"], story: Story, multi: MultiHead): FigureModel {
       const sentence = t.heads.cell(head, tokens[row] ?? "", tokens[col] ?? "", formatPercent(weight));
       // The same place in the other heads: what else they make of these two words.
       const links = multi.weights.map((_, index) => ({ matrix: `head-${index + 1}`, row, col }));
-      return { sentence, parts: [result(weight, "a")], spoken: sentence, links };
+      const scores = multi.scores[head - 1];
+      const score = scores ? at(scores, row, col) : Number.NaN;
+      const total = multi.logSumExp[head - 1]?.[row] ?? Number.NaN;
+      return { sentence, parts: softmaxParts(score, total, weight, t.maskChapter.lse), spoken: sentence, links };
     },
   };
 }
@@ -43,7 +46,12 @@ function concatModel(t: App["t"], story: Story, multi: MultiHead): FigureModel {
   const { tokens } = story;
   const { concat, outputWeight, output } = multi;
   const headOf = (col: number) => Math.floor(col / (WIDTH / multi.heads)) + 1;
-  const one = (sentence: string, number: number, tone: "a" | "w", links: { matrix: string; row?: number; col?: number }[]) => ({
+  const one = (
+    sentence: string,
+    number: number,
+    tone: "a" | "w",
+    links: { matrix: string; row?: number; col?: number }[],
+  ) => ({
     sentence,
     parts: [result(number, tone)],
     spoken: `${sentence} ${formatNumber(number)}`,
@@ -60,6 +68,7 @@ function concatModel(t: App["t"], story: Story, multi: MultiHead): FigureModel {
         rows: tokens,
         cols: Array.from({ length: WIDTH }, (_, col) => String(headOf(col))),
         scale: "signed",
+        groups: WIDTH / multi.heads,
       },
       { operator: operators.times },
       {
@@ -73,12 +82,22 @@ function concatModel(t: App["t"], story: Story, multi: MultiHead): FigureModel {
         scale: "signed",
       },
       { operator: operators.equals },
-      { id: "y", name: t.heads.output, symbol: symbols.y, tone: "o", grid: output, rows: tokens, cols: NO_LABELS, scale: "signed" },
+      {
+        id: "y",
+        name: t.heads.output,
+        symbol: symbols.y,
+        tone: "o",
+        grid: output,
+        rows: tokens,
+        cols: NO_LABELS,
+        scale: "signed",
+      },
     ],
     initial: { matrix: "y", row: 0, col: 0 },
     explain({ matrix, row, col }) {
       const token = tokens[row] ?? "";
-      if (matrix === "concat") return one(t.heads.concatCell(headOf(col), token), at(concat, row, col), "a", [{ matrix: "wo", row: col }]);
+      if (matrix === "concat")
+        return one(t.heads.concatCell(headOf(col), token), at(concat, row, col), "a", [{ matrix: "wo", row: col }]);
       if (matrix === "wo")
         return one(t.heads.weightCell(row + 1, col + 1), at(outputWeight, col, row), "w", [
           { matrix: "concat", col: row },
@@ -106,17 +125,13 @@ export const heads: Chapter = {
     const { t, figures, store } = app;
     const looks = new FigureView(t.heads.caption, figures);
     const mixing = new FigureView(t.heads.concatCaption, figures);
-    const count = slider(t.heads.slider, { min: 1, max: MAX_HEADS }, t.heads.valueSpoken, (heads) => store.set({ heads }));
+    const count = slider(t.heads.slider, { min: 1, max: MAX_HEADS }, t.heads.valueSpoken, (heads) =>
+      store.set({ heads }),
+    );
     const control = maskControl(app);
     const message = h("code", { class: "engine-message" });
     const refusal = h("div", { class: "refusal", role: "alert" });
-    const shown = h(
-      "div",
-      {},
-      looks.element,
-      h("div", { class: "prose", html: t.heads.concatBody }),
-      mixing.element,
-    );
+    const shown = h("div", {}, looks.element, h("div", { class: "prose", html: t.heads.concatBody }), mixing.element);
     return {
       element: chapterSection(
         "heads",

@@ -56,7 +56,7 @@ export const hero: Chapter = {
           .filter(({ weight }) => weight > 0)
           .map(({ token, weight }) => t.hero.share(token, formatPercent(weight)));
         const name = story.tokens[query] ?? "";
-        shares.textContent = seen.length > 0 ? t.hero.shares(name, seen.join(", ")) : t.hero.nothing(name);
+        shares.textContent = seen.length > 0 ? t.hero.shares(name, seen.join(t.hero.separator)) : t.hero.nothing(name);
       },
     };
   },

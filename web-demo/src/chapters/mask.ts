@@ -4,23 +4,26 @@ import { leaksOf, type Story } from "../engine/story";
 import { h } from "../view/dom";
 import { type CellRef, type FigureModel, FigureView } from "../view/figure";
 import { formatNumber, formatPercent } from "../view/format";
-import { type Explanation, type Part, result, text, value } from "../view/inspector";
+import { type Explanation, type Part, result, softmaxParts, text, value } from "../view/inspector";
 import { operators, symbols } from "../view/symbols";
 import { cheaterPanel } from "./cheater";
 import { chapterSection, maskControl } from "./parts";
 
 const HIDDEN = Number.NEGATIVE_INFINITY;
 
-function explainWeight(t: App["t"], story: Story, row: number, col: number): { sentence: string; parts: Part[] } {
+function explainWeight(
+  t: App["t"],
+  story: Story,
+  row: number,
+  col: number,
+): { sentence: string; parts: readonly Part[] } {
   const m = t.maskChapter;
   const query = story.tokens[row] ?? "";
   const weight = at(story.weights, row, col);
   const total = story.logSumExp[row] ?? HIDDEN;
-  if (total === HIDDEN) return { sentence: m.nothing(query), parts: [result(weight, "a")] };
-  const score = at(story.masked, row, col);
   return {
-    sentence: m.weightCell(query, story.tokens[col] ?? "", formatPercent(weight)),
-    parts: [text("exp("), value(score, "m"), text("−"), value(total, "s"), text(") ="), result(weight, "a"), text(`(${m.lse})`)],
+    sentence: total === HIDDEN ? m.nothing(query) : m.weightCell(query, story.tokens[col] ?? "", formatPercent(weight)),
+    parts: softmaxParts(at(story.masked, row, col), total, weight, m.lse),
   };
 }
 
@@ -28,7 +31,12 @@ function explain(t: App["t"], story: Story, { matrix, row, col }: CellRef): Expl
   const m = t.maskChapter;
   const query = story.tokens[row] ?? "";
   const key = story.tokens[col] ?? "";
-  const done = (sentence: string, parts: readonly Part[], number: number, links: Explanation["links"]): Explanation => ({
+  const done = (
+    sentence: string,
+    parts: readonly Part[],
+    number: number,
+    links: Explanation["links"],
+  ): Explanation => ({
     sentence,
     parts,
     spoken: `${sentence} ${formatNumber(number)}`,
@@ -65,7 +73,16 @@ function model(t: App["t"], story: Story): FigureModel {
       { operator: operators.plus },
       { id: "m", name: m.bias, symbol: symbols.m, tone: "m", grid: bias, scale: "signed", extent, ...shared },
       { operator: operators.equals },
-      { id: "masked", name: m.masked, symbol: symbols.masked, tone: "m", grid: masked, scale: "signed", extent, ...shared },
+      {
+        id: "masked",
+        name: m.masked,
+        symbol: symbols.masked,
+        tone: "m",
+        grid: masked,
+        scale: "signed",
+        extent,
+        ...shared,
+      },
       { operator: operators.softmax },
       {
         id: "a",
@@ -91,7 +108,9 @@ function verdict(t: App["t"], { state, story }: Results): { tone: string; lines:
   const leaks = leaksOf(weights);
   const told = leaks.slice(0, 6).map((leak) => v.leak(name(leak.query), name(leak.key), formatPercent(leak.weight)));
   if (state.mask === "inverted") {
-    const blind = tokens.flatMap((token, row) => (logSumExp[row] === HIDDEN && rowOf(weights, row).every((w) => w === 0) ? [v.empty(token)] : []));
+    const blind = tokens.flatMap((token, row) =>
+      logSumExp[row] === HIDDEN && rowOf(weights, row).every((w) => w === 0) ? [v.empty(token)] : [],
+    );
     return { tone: "bad", lines: [v.inverted, ...blind, ...told] };
   }
   if (leaks.length > 0) return { tone: "bad", lines: [v.off(leaks.length), ...told] };

@@ -1,17 +1,20 @@
 /** Pieces that several chapters use. */
 import type { App } from "../app/app";
+import { type MaskChoice, SENTENCES, type State } from "../app/state";
 import { MAX_TOKENS, tokenize } from "../engine/embed";
-import { SENTENCES, type MaskChoice, type State } from "../app/state";
 import { type Control, segmented, textField } from "../view/controls";
 import { h } from "../view/dom";
+import { symbols } from "../view/symbols";
 
 export function chapterSection(id: string, title: string, body: string, ...children: readonly Node[]): HTMLElement {
+  const prose = h("div", { class: "prose", html: body });
+  for (const place of prose.querySelectorAll("[data-root]")) place.innerHTML = symbols.root;
   const heading = h("h2", { id: `${id}-title`, tabindex: -1 }, title);
   return h(
     "section",
     { id: `chapter-${id}`, class: "chapter", "aria-labelledby": `${id}-title` },
     heading,
-    h("div", { class: "prose", html: body }),
+    prose,
     ...children,
   );
 }

@@ -36,7 +36,16 @@ export const projections: Chapter = {
         const out = story[which];
         figure.show({
           items: [
-            { id: "x", name: t.words.matrix, symbol: symbols.x, tone: "x", grid: x, rows: tokens, cols: NO_LABELS, scale: "signed" },
+            {
+              id: "x",
+              name: t.words.matrix,
+              symbol: symbols.x,
+              tone: "x",
+              grid: x,
+              rows: tokens,
+              cols: NO_LABELS,
+              scale: "signed",
+            },
             { operator: operators.times },
             {
               id: "weight",
@@ -49,7 +58,16 @@ export const projections: Chapter = {
               scale: "signed",
             },
             { operator: operators.equals },
-            { id: "out", name: p.result[which], symbol: symbols[which], tone: which, grid: out, rows: tokens, cols: NO_LABELS, scale: "signed" },
+            {
+              id: "out",
+              name: p.result[which],
+              symbol: symbols[which],
+              tone: which,
+              grid: out,
+              rows: tokens,
+              cols: NO_LABELS,
+              scale: "signed",
+            },
           ],
           initial: { matrix: "out", row: 0, col: 0 },
           explain({ matrix, row, col }) {

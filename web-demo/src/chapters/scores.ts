@@ -20,13 +20,51 @@ export const scores: Chapter = {
         const extent = largest(raw) || 1;
         figure.show({
           items: [
-            { id: "q", name: t.projections.result.q, symbol: symbols.q, tone: "q", grid: q, rows: tokens, cols: NO_LABELS, scale: "signed" },
+            {
+              id: "q",
+              name: t.projections.result.q,
+              symbol: symbols.q,
+              tone: "q",
+              grid: q,
+              rows: tokens,
+              cols: NO_LABELS,
+              scale: "signed",
+            },
             { operator: operators.times },
-            { id: "kt", name: s.kt, symbol: symbols.kt, tone: "k", grid: transposed(k), rows: NO_LABELS, cols: tokens, scale: "signed" },
+            {
+              id: "kt",
+              name: s.kt,
+              symbol: symbols.kt,
+              tone: "k",
+              grid: transposed(k),
+              rows: NO_LABELS,
+              cols: tokens,
+              scale: "signed",
+            },
             { operator: operators.equals },
-            { id: "raw", name: s.raw, symbol: symbols.raw, tone: "s", grid: raw, rows: tokens, cols: tokens, scale: "signed", extent },
+            {
+              id: "raw",
+              name: s.raw,
+              symbol: symbols.raw,
+              tone: "s",
+              grid: raw,
+              rows: tokens,
+              cols: tokens,
+              scale: "signed",
+              extent,
+            },
             { operator: operators.divide },
-            { id: "scaled", name: s.scaled, symbol: symbols.s, tone: "s", grid: scaled, rows: tokens, cols: tokens, scale: "signed", extent },
+            {
+              id: "scaled",
+              name: s.scaled,
+              symbol: symbols.s,
+              tone: "s",
+              grid: scaled,
+              rows: tokens,
+              cols: tokens,
+              scale: "signed",
+              extent,
+            },
           ],
           initial: { matrix: "raw", row: Math.min(3, tokens.length - 1), col: Math.min(1, tokens.length - 1) },
           explain({ matrix, row, col }) {
@@ -34,7 +72,8 @@ export const scores: Chapter = {
             const asked = tokens[col] ?? "";
             if (matrix === "q" || matrix === "kt") {
               const number = matrix === "q" ? at(q, row, col) : at(k, col, row);
-              const sentence = matrix === "q" ? t.projections.cell.q(asks, col + 1) : t.projections.cell.k(asked, row + 1);
+              const sentence =
+                matrix === "q" ? t.projections.cell.q(asks, col + 1) : t.projections.cell.k(asked, row + 1);
               return {
                 sentence,
                 parts: [result(number, matrix === "q" ? "q" : "k")],

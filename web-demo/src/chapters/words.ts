@@ -17,7 +17,16 @@ export const words: Chapter = {
         const { tokens, x } = story;
         figure.show({
           items: [
-            { id: "x", name: t.words.matrix, symbol: symbols.x, tone: "x", grid: x, rows: tokens, cols: NO_LABELS, scale: "signed" },
+            {
+              id: "x",
+              name: t.words.matrix,
+              symbol: symbols.x,
+              tone: "x",
+              grid: x,
+              rows: tokens,
+              cols: NO_LABELS,
+              scale: "signed",
+            },
           ],
           initial: { matrix: "x", row: 0, col: 0 },
           explain({ row, col }) {

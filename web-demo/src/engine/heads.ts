@@ -1,5 +1,5 @@
 /** Multi-head attention, self and cross, through the engine's layer. */
-import { type AttentionOptions, LookbackError } from "lookback";
+import { type AttentionOptions, type LayerForwardOptions, LookbackError, type MultiHeadAttention } from "lookback";
 import type { State } from "../app/state";
 import { embed, tokenize } from "./embed";
 import { type Lookback, maskOf, project, tensorOf } from "./engine";
@@ -12,7 +12,9 @@ export interface Refusal {
   readonly message: string;
 }
 
-export type Outcome<T> = { readonly value: T; readonly refusal: null } | { readonly value: null; readonly refusal: Refusal };
+export type Outcome<T> =
+  | { readonly value: T; readonly refusal: null }
+  | { readonly value: null; readonly refusal: Refusal };
 
 function attempt<T>(run: () => T): Outcome<T> {
   try {
@@ -34,10 +36,31 @@ function layerOf(lb: Lookback, heads: number) {
   return layer;
 }
 
+interface Looks {
+  readonly weights: readonly Grid[];
+  readonly scores: readonly Grid[];
+  readonly logSumExp: readonly Float32Array[];
+}
+
+/** How each head looks: what it makes of the scores, and the scores themselves. */
+function looksOf(layer: MultiHeadAttention, x: Grid, options: LayerForwardOptions, heads: number): Looks {
+  const softmax = layer.forward(tensorOf(x), { ...options, weights: "softmax" }).weights;
+  const { weights: masked, logSumExp } = layer.forward(tensorOf(x), { ...options, weights: "masked", logSumExp: true });
+  if (!softmax || !masked || !logSumExp) throw new Error("the layer returned no weights");
+  const each = <T>(make: (head: number) => T) => Array.from({ length: heads }, (_, head) => make(head));
+  return {
+    weights: each((head) => plane(softmax, head)),
+    scores: each((head) => plane(masked, head)),
+    logSumExp: each((head) => logSumExp.data.slice(head * x.rows, (head + 1) * x.rows)),
+  };
+}
+
 export interface MultiHead {
   readonly heads: number;
-  /** Softmax weights of each head, [L, L]. */
+  /** Softmax weights of each head, the masked scores behind them [L, L], and log Σ exp of each row of those. */
   readonly weights: readonly Grid[];
+  readonly scores: readonly Grid[];
+  readonly logSumExp: readonly Float32Array[];
   /** The heads' outputs side by side, Wo, and the layer's output. */
   readonly concat: Grid;
   readonly outputWeight: Grid;
@@ -50,8 +73,8 @@ export function multiHead(lb: Lookback, state: State, story: Story): Outcome<Mul
     const layer = layerOf(lb, heads);
     try {
       const mask = maskOf(state.mask, story.tokens.length);
-      const { output, weights } = layer.forward(tensorOf(story.x), { mask, weights: "softmax" });
-      if (!weights) throw new Error("the layer returned no weights");
+      const look = looksOf(layer, story.x, { mask }, heads);
+      const { output } = layer.forward(tensorOf(story.x), { mask });
       const all = projections();
       const options: AttentionOptions = { heads, mask };
       const concat = lb.attention(
@@ -62,7 +85,7 @@ export function multiHead(lb: Lookback, state: State, story: Story): Outcome<Mul
       ).output;
       return {
         heads,
-        weights: Array.from({ length: heads }, (_, head) => plane(weights, head)),
+        ...look,
         concat: grid(story.tokens.length, WIDTH, concat.data),
         outputWeight: all.output,
         output: grid(story.tokens.length, WIDTH, output.data),
@@ -75,8 +98,10 @@ export function multiHead(lb: Lookback, state: State, story: Story): Outcome<Mul
 
 export interface Cross {
   readonly memoryTokens: readonly string[];
-  /** [L, memory tokens] for each of two heads. */
-  readonly weights: readonly Grid[];
+  /** [L, memory tokens]: head 1 of two. */
+  readonly weights: Grid;
+  readonly scores: Grid;
+  readonly logSumExp: Float32Array;
 }
 
 export const CROSS_HEADS = 2;
@@ -86,13 +111,14 @@ export function cross(lb: Lookback, state: State, story: Story): Outcome<Cross> 
     const memoryTokens = tokenize(state.memory);
     const layer = layerOf(lb, CROSS_HEADS);
     try {
-      const { weights } = layer.forward(tensorOf(story.x), {
-        memory: tensorOf(embed(memoryTokens, WIDTH)),
-        weights: "softmax",
-        ...(state.crossCausal ? { causal: true } : {}),
-      });
-      if (!weights) throw new Error("the layer returned no weights");
-      return { memoryTokens, weights: Array.from({ length: CROSS_HEADS }, (_, head) => plane(weights, head)) };
+      const options: LayerForwardOptions = { memory: tensorOf(embed(memoryTokens, WIDTH)) };
+      if (state.crossCausal) options.causal = true;
+      const look = looksOf(layer, story.x, options, CROSS_HEADS);
+      const [weights] = look.weights;
+      const [scores] = look.scores;
+      const [logSumExp] = look.logSumExp;
+      if (!weights || !scores || !logSumExp) throw new Error("the layer has no head 1");
+      return { memoryTokens, weights, scores, logSumExp };
     } finally {
       layer.dispose();
     }

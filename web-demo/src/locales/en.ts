@@ -33,7 +33,7 @@ export const en = {
     column: (index: number) => `column ${index}`,
     help: "Arrow keys move from cell to cell, Home and End along the row, Enter keeps a cell, Escape lets it go. The table after the figure holds all numbers.",
     locked: "Kept. Click the cell again or press Esc to let it go.",
-    unlocked: "Point at a number to see where it comes from; click to keep it.",
+    unlocked: "Point at a number, or tap it, to see where it comes from. A click keeps it.",
     showTables: "Numbers as tables",
     hideTables: "Hide the tables",
   },
@@ -52,14 +52,16 @@ export const en = {
   },
   hero: {
     eyebrow: "An article whose numbers are alive",
-    lead: "A language model writes one word at a time. While it is being trained it has the whole sentence in front of it, and the word it should guess next is standing right there. One triangle of <b class='m'>−∞</b> keeps it from copying the answer. Change the sentence, switch the mask, point at any number: all of them come from a WebAssembly engine running in this page.",
-    formula: "Attention of Q, K and V is the softmax of Q times K transposed, divided by the square root of d, plus M; times V.",
+    lead: "A language model writes one word at a time. While it is being trained it has the whole sentence in front of it, and the word it should guess next is standing right there. One triangle of <b class='m inf'>−∞</b> keeps it from copying the answer. Change the sentence, switch the mask, point at any number: all of them come from a WebAssembly engine running in this page.",
+    formula:
+      "Attention of Q, K and V is the softmax of Q times K transposed, divided by the square root of d, plus M; times V.",
     arcs: "Which words does this word look at?",
     choose: "Choose the word that looks",
     hidden: "hidden",
     legendPast: "looks back",
     legendFuture: "looks ahead",
     legendHidden: "masked",
+    separator: ", ",
     shares: (query: string, list: string) => `“${query}” looks at: ${list}.`,
     share: (key: string, percent: string) => `${key} ${percent}`,
     nothing: (query: string) => `“${query}” may look at nothing at all.`,
@@ -83,7 +85,8 @@ export const en = {
     caption: "Each number of the result is a dot product: a row of <b>X</b> against a column of the weight matrix.",
     weight: { q: "Wq, the query weights", k: "Wk, the key weights", v: "Wv, the value weights" },
     result: { q: "Q, the queries", k: "K, the keys", v: "V, the values" },
-    weightCell: (row: number, col: number) => `How much number ${row} of a vector counts for number ${col} of the result.`,
+    weightCell: (row: number, col: number) =>
+      `How much number ${row} of a vector counts for number ${col} of the result.`,
     cell: {
       q: (token: string, col: number) => `Number ${col} of what “${token}” is looking for.`,
       k: (token: string, col: number) => `Number ${col} of what “${token}” can be found by.`,
@@ -93,8 +96,9 @@ export const en = {
   scores: {
     nav: "Scores",
     title: "How well does each question fit each offer?",
-    body: "<p>Every <b class='q'>query</b> meets every <b class='k'>key</b> in a dot product: large where the two point the same way. Longer vectors make larger sums, and large sums would make the softmax all-or-nothing, so the scores are divided by <span class='math'>√<i>d</i></span>, with <i>d</i> = 4 the length of a query.</p>",
-    caption: "Row: who asks. Column: who is asked. Point at a score to see the four products it is made of.",
+    body: "<p>Every <b class='q'>query</b> meets every <b class='k'>key</b> in a dot product: large where the two point the same way. Longer vectors make larger sums, and large sums would make the softmax all-or-nothing, so the scores are divided by <span data-root></span>, with <i>d</i> = 4 the length of a query.</p>",
+    caption:
+      "Row: who asks. Column: who is asked. Point at a score to see the four products it is made of. The divided scores are called <b>S</b>.",
     kt: "K transposed, the keys",
     raw: "Q times K transposed, the raw scores",
     scaled: "The scores divided by the square root of d",
@@ -104,8 +108,9 @@ export const en = {
   maskChapter: {
     nav: "Mask",
     title: "The triangle that hides the future",
-    body: "<p>Now comes <b class='m'>M</b>. It is 0 on and below the diagonal and <b class='m'>−∞</b> above it. Adding 0 changes nothing; adding −∞ leaves nothing, since the softmax turns it into a weight of exactly 0. So each word sees itself and what came before, and nothing else.</p>",
-    caption: "<b>S</b> + <b class='m'>M</b>, then the softmax of each row: the attention weights <b>A</b>. Each row of A sums to 1.",
+    body: "<p>Now comes <b class='m'>M</b>. It is 0 on and below the diagonal and <b class='m inf'>−∞</b> above it. Adding 0 changes nothing; adding <span class='inf'>−∞</span> leaves nothing, since the softmax turns it into a weight of exactly 0. So each word sees itself and what came before, and nothing else.</p>",
+    caption:
+      "<b>S</b> + <b class='m'>M</b>, then the softmax of each row: the attention weights <b>A</b>. Each row of A that sees anything sums to 1.",
     scaled: "The scaled scores",
     bias: "M, the mask to be added",
     masked: "The scores with the mask added",
@@ -113,15 +118,20 @@ export const en = {
     biasSeen: (query: string, key: string) => `0: “${query}” may look at “${key}”.`,
     biasHidden: (query: string, key: string) => `−∞: “${query}” may not look at “${key}”.`,
     maskedCell: (query: string, key: string) => `The score of “${query}” for “${key}”, with the mask added.`,
-    weightCell: (query: string, key: string, percent: string) => `“${query}” gives “${key}” ${percent} of its attention.`,
-    nothing: (query: string) => `“${query}” sees no word at all. Its weights are 0 by rule: never NaN, never an average.`,
+    weightCell: (query: string, key: string, percent: string) =>
+      `“${query}” gives “${key}” ${percent} of its attention.`,
+    nothing: (query: string) =>
+      `“${query}” sees no word at all. Its weights are 0 by rule: never NaN, never an average.`,
     lse: "the second number is the log-sum-exp of the row",
     verdict: {
       causal: "No word sees one that comes after it: every weight above the diagonal is exactly 0.",
       single: "With a single word there is no future to hide.",
-      off: (count: number) => `The future leaks in: ${count} ${count === 1 ? "weight" : "weights"} above the diagonal ${count === 1 ? "is" : "are"} not 0.`,
-      inverted: "The mask is the wrong way round, as happens when one library's “true = hide” meets another's “true = may look”. Each word sees only what comes after it, not even itself.",
-      leak: (query: string, key: string, percent: string) => `“${query}” already sees “${key}”, with ${percent} of its attention.`,
+      off: (count: number) =>
+        `The future leaks in: ${count} ${count === 1 ? "weight" : "weights"} above the diagonal ${count === 1 ? "is" : "are"} not 0.`,
+      inverted:
+        "The mask is the wrong way round, as happens when one library’s “true = hide” meets another’s “true = may look”. Each word sees only what comes after it, not even itself.",
+      leak: (query: string, key: string, percent: string) =>
+        `“${query}” already sees “${key}”, with ${percent} of its attention.`,
       empty: (query: string) => `“${query}” comes last, sees nothing, and hands on a row of zeros.`,
     },
     cheat: {
@@ -132,16 +142,18 @@ export const en = {
       writing: "When it has to write",
       writingLead: (token: string) => `Starting from “${token}”, one word at a time:`,
       verdict: {
-        causal: "Under the causal mask the answer cannot be seen, so copying earns nothing, and training has to find something better.",
+        causal:
+          "Under the causal mask the answer cannot be seen: copying earns nothing, so training never makes such a head and has to find something better.",
         off: "Without the mask the cheater is nearly perfect in training. But when it writes, the next word does not exist yet: there is nothing to copy, and it talks nonsense.",
-        inverted: "With the inverted mask only the future is visible: perfect cheating in training, and when it writes, it sees nothing at all.",
+        inverted:
+          "With the inverted mask only the future is visible: perfect cheating in training, and when it writes, it sees nothing at all.",
       },
     },
   },
   output: {
     nav: "Output",
     title: "Mixing what was found",
-    body: "<p>The weights say how much of each <b class='v'>value</b> to take. A word's output is the weighted sum of the values it may see. The first word sees only itself, so its output is its own value, unchanged.</p>",
+    body: "<p>The weights say how much of each <b class='v'>value</b> to take. A word’s output is the weighted sum of the values it may see. The first word sees only itself, so its output is its own value, unchanged.</p>",
     caption: "<b>A</b> · <b class='v'>V</b>: each row of the result is a mixture of the rows of V.",
     weights: "A, the attention weights",
     values: "V, the values",
@@ -158,16 +170,20 @@ export const en = {
     caption: "The attention weights of each head, on the same sentence with the same mask.",
     head: (index: number) => `Head ${index}`,
     weights: (index: number) => `Attention weights of head ${index}`,
-    cell: (head: number, query: string, key: string, percent: string) => `Head ${head}: “${query}” gives “${key}” ${percent} of its attention.`,
+    cell: (head: number, query: string, key: string, percent: string) =>
+      `Head ${head}: “${query}” gives “${key}” ${percent} of its attention.`,
     refused: "The engine refuses:",
-    concatBody: "<p>What the heads found is laid side by side (<b>concatenated</b>) and mixed once more by <b>Wo</b>, so that the next layer gets one vector per word again.</p>",
+    concatBody:
+      "<p>What the heads found is laid side by side (<b>concatenated</b>) and mixed once more by <b>Wo</b>, so that the next layer gets one vector per word again.</p>",
     concatCaption: "Concat · <b>Wo</b>: the output of the whole layer.",
-    concat: "The heads' outputs side by side",
+    concat: "The heads’ outputs side by side",
     outputWeight: "Wo, the output weights",
     output: "The output of the layer",
     concatCell: (head: number, token: string) => `What head ${head} gathered for “${token}”.`,
-    weightCell: (row: number, col: number) => `How much column ${row} of the concatenation counts for number ${col} of the output.`,
-    outputCell: (token: string, col: number) => `Number ${col} of the layer's output for “${token}”: every head has its say.`,
+    weightCell: (row: number, col: number) =>
+      `How much column ${row} of the concatenation counts for number ${col} of the output.`,
+    outputCell: (token: string, col: number) =>
+      `Number ${col} of the layer’s output for “${token}”: every head has its say.`,
   },
   cross: {
     nav: "Cross",
@@ -178,10 +194,13 @@ export const en = {
     cross: "Cross-attention",
     selfName: "Self-attention weights",
     crossName: "Cross-attention weights",
-    selfCell: (query: string, key: string, percent: string) => `Self: “${query}” gives “${key}” of its own sentence ${percent}.`,
-    crossCell: (query: string, key: string, percent: string) => `Cross: “${query}” gives “${key}” of the other sentence ${percent}.`,
+    selfCell: (query: string, key: string, percent: string) =>
+      `Self: “${query}” gives “${key}” of its own sentence ${percent}.`,
+    crossCell: (query: string, key: string, percent: string) =>
+      `Cross: “${query}” gives “${key}” of the other sentence ${percent}.`,
     causal: "Ask for a causal mask here, too",
-    causalHint: "Which key is “now” for a query of another sentence? Half of the world's libraries say one thing, half the other. This engine asks back instead of guessing.",
+    causalHint:
+      "Which key is “now” for a query of another sentence? Half of the world’s libraries say one thing, half the other. This engine asks back instead of guessing.",
   },
   closing: {
     nav: "Use it",

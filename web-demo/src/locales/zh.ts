@@ -35,7 +35,7 @@ export const zh: Messages = {
     column: (index) => `第 ${index} 列`,
     help: "用方向键在格子间移动，Home 与 End 到行首行尾，回车固定一格，Esc 松开。图后的表格里有全部数字。",
     locked: "已固定。再点一次这一格，或按 Esc 松开。",
-    unlocked: "指向任何一个数字，看它从何而来；点击可固定。",
+    unlocked: "指向或轻点一个数字，看它从何而来；点击可固定。",
     showTables: "用表格显示数字",
     hideTables: "收起表格",
   },
@@ -54,7 +54,7 @@ export const zh: Messages = {
   },
   hero: {
     eyebrow: "一篇数字会动的文章",
-    lead: "语言模型一次只写一个词。训练时，整句话都摆在它面前，该猜的下一个词也明明白白写在那里。一个由 <b class='m'>−∞</b> 组成的三角形，让它没法照抄答案。改改句子，开关掩码，指一指任何数字：它们全都由本页里运行的 WebAssembly 引擎当场算出。",
+    lead: "语言模型一次只写一个词。训练时，整句话都摆在它面前，该猜的下一个词也明明白白写在那里。一个由 <b class='m inf'>−∞</b> 组成的三角形，让它没法照抄答案。改改句子，开关掩码，指一指任何数字：它们全都由本页里运行的 WebAssembly 引擎当场算出。",
     formula: "Q、K、V 的注意力，等于 Q 乘 K 的转置，除以根号 d，加上 M，取 softmax，再乘 V。",
     arcs: "这个词在看哪些词？",
     choose: "选一个词，看它往哪里看",
@@ -62,6 +62,7 @@ export const zh: Messages = {
     legendPast: "回头看",
     legendFuture: "偷看后文",
     legendHidden: "被遮住",
+    separator: "、",
     shares: (query, list) => `“${query}”在看：${list}。`,
     share: (key, percent) => `${key} ${percent}`,
     nothing: (query) => `“${query}”什么也看不见。`,
@@ -95,8 +96,8 @@ export const zh: Messages = {
   scores: {
     nav: "分数",
     title: "问与应，有多合拍？",
-    body: "<p>每个<b class='q'>查询</b>与每个<b class='k'>键</b>做一次点积：方向越一致，分数越大。向量越长，和就越大，而太大的和会让 softmax 非此即彼，所以分数要除以 <span class='math'>√<i>d</i></span>，这里 <i>d</i> = 4，即查询的长度。</p>",
-    caption: "行：谁在问。列：问的是谁。指向一个分数，看它由哪四个乘积相加而成。",
+    body: "<p>每个<b class='q'>查询</b>与每个<b class='k'>键</b>做一次点积：方向越一致，分数越大。向量越长，和就越大，而太大的和会让 softmax 非此即彼，所以分数要除以 <span class='nowrap'><span data-root></span>，</span>这里 <i>d</i> = 4，即查询的长度。</p>",
+    caption: "行：谁在问。列：问的是谁。指向一个分数，看它由哪四个乘积相加而成。除过之后的分数记作 <b>S</b>。",
     kt: "K 的转置，键",
     raw: "Q 乘 K 的转置，原始分数",
     scaled: "分数除以根号 d",
@@ -106,8 +107,9 @@ export const zh: Messages = {
   maskChapter: {
     nav: "掩码",
     title: "遮住未来的三角形",
-    body: "<p>现在轮到 <b class='m'>M</b>。它在对角线及以下是 0，对角线以上是 <b class='m'>−∞</b>。加 0 什么也不变；加 −∞ 则什么也不剩，因为 softmax 会把它变成恰好为 0 的权重。于是每个词只看得见自己和前文，别的都看不见。</p>",
-    caption: "<b>S</b> + <b class='m'>M</b>，再对每一行取 softmax，就是注意力权重 <b>A</b>。A 的每一行之和为 1。",
+    body: "<p>现在轮到 <b class='m'>M</b>。它在对角线及以下是 0，对角线以上是 <b class='m inf'>−∞</b>。加 0 什么也不变；加 <span class='inf'>−∞</span> 则什么也不剩，因为 softmax 会把它变成恰好为 0 的权重。于是每个词只看得见自己和前文，别的都看不见。</p>",
+    caption:
+      "<b>S</b> + <b class='m'>M</b>，再对每一行取 softmax，就是注意力权重 <b>A</b>。A 的每一行，只要看得见什么，和就是 1。",
     scaled: "缩放后的分数",
     bias: "M，要加上的掩码",
     masked: "加上掩码后的分数",
@@ -122,7 +124,8 @@ export const zh: Messages = {
       causal: "没有一个词看得见后面的词：对角线以上的权重全都恰好是 0。",
       single: "只有一个词，没有未来可遮。",
       off: (count) => `未来漏进来了：对角线以上有 ${count} 个权重不是 0。`,
-      inverted: "掩码放反了。一个库说“真 = 遮住”，另一个库说“真 = 可看”，就常出这种错。每个词只看得见后文，连自己也看不见。",
+      inverted:
+        "掩码放反了。一个库说“真 = 遮住”，另一个库说“真 = 可看”，就常出这种错。每个词只看得见后文，连自己也看不见。",
       leak: (query, key, percent) => `“${query}”已经看见了“${key}”，给了它 ${percent} 的注意力。`,
       empty: (query) => `“${query}”在最后，什么也看不见，交出的是一行零。`,
     },
@@ -134,7 +137,7 @@ export const zh: Messages = {
       writing: "轮到它写时",
       writingLead: (token) => `从“${token}”开始，一次写一个词：`,
       verdict: {
-        causal: "有了因果掩码，答案看不见，照抄得不到任何好处，训练只好去找更好的办法。",
+        causal: "有了因果掩码，答案看不见：照抄得不到任何好处，训练就不会造出这样的头，只好去找更好的办法。",
         off: "没有掩码，作弊者在训练中近乎满分。可轮到它写时，下一个词还不存在：无可抄袭，于是胡言乱语。",
         inverted: "掩码反了，看得见的只有未来：训练中完美作弊，而写的时候什么也看不见。",
       },
@@ -162,7 +165,8 @@ export const zh: Messages = {
     weights: (index) => `头 ${index} 的注意力权重`,
     cell: (head, query, key, percent) => `头 ${head}：“${query}”把 ${percent} 的注意力给了“${key}”。`,
     refused: "引擎拒绝了：",
-    concatBody: "<p>各个头找到的东西并排放好（<b>拼接</b>），再由 <b>Wo</b> 混合一次，于是下一层又得到每个词一个向量。</p>",
+    concatBody:
+      "<p>各个头找到的东西并排放好（<b>拼接</b>），再由 <b>Wo</b> 混合一次，于是下一层又得到每个词一个向量。</p>",
     concatCaption: "拼接 · <b>Wo</b>：整层的输出。",
     concat: "各头的输出并排放好",
     outputWeight: "Wo，输出权重",

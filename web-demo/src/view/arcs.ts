@@ -26,7 +26,12 @@ export class ArcsView {
     this.#words = words;
     this.#choose = choose;
     const canvas = h("div", { class: "arc-canvas" }, this.#picture, this.#row);
-    this.element = h("fieldset", { class: "arc-figure" }, h("legend", { class: "visually-hidden" }, words.choose), canvas);
+    this.element = h(
+      "fieldset",
+      { class: "arc-figure" },
+      h("legend", { class: "visually-hidden" }, words.choose),
+      canvas,
+    );
     new ResizeObserver(() => this.#drawArcs()).observe(this.element);
   }
 
@@ -54,7 +59,13 @@ export class ArcsView {
   #token(token: string, index: number): HTMLElement {
     const input = h("input", { type: "radio", name: "arc-query", class: "visually-hidden", value: index });
     input.addEventListener("change", () => this.#choose(index));
-    return h("label", { class: "arc-token" }, input, h("span", { class: "word" }, token), h("span", { class: "share" }));
+    return h(
+      "label",
+      { class: "arc-token" },
+      input,
+      h("span", { class: "word" }, token),
+      h("span", { class: "share" }),
+    );
   }
 
   #drawArcs(): void {

@@ -86,7 +86,13 @@ export function textField(
   const hint = h("p", { class: "hint", id: `${id}-hint` }, words.hint);
   const reset = h("button", { type: "button", class: "quiet", onclick: () => change(builtIn()) }, words.reset);
   return {
-    element: h("div", { class: "field" }, h("label", { for: id }, words.label), h("div", { class: "field-line" }, input, reset), hint),
+    element: h(
+      "div",
+      { class: "field" },
+      h("label", { for: id }, words.label),
+      h("div", { class: "field-line" }, input, reset),
+      hint,
+    ),
     show(text) {
       // Never under the reader's fingers: the caret would jump, and an input method would lose its unfinished word.
       if (input.value !== text && input.value.trim() !== text) input.value = text;

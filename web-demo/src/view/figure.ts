@@ -1,9 +1,9 @@
 /** Several matrices in one line of mathematics, and beneath them the calculation behind the cell that is pointed at. */
 import { h } from "./dom";
 import { type Explanation, showExplanation } from "./inspector";
-import { MatrixView, type MatrixSpec, type MatrixWords } from "./matrix";
+import { type MatrixSpec, MatrixView, type MatrixWords } from "./matrix";
 import type { Highlight } from "./matrix-draw";
-import { type CellPosition, cellSize } from "./matrix-layout";
+import { type CellPosition, fitMatrices, labelHeight } from "./matrix-layout";
 import type { Palette } from "./palette";
 
 export interface CellRef extends CellPosition {
@@ -101,18 +101,26 @@ export class FigureView {
     const palette = this.#context.palette();
     const cell = this.#active ?? model.initial;
     const explanation = model.explain(cell);
-    const links: Highlight[] = [];
-    const measures = [...this.#views.values()].map((view) => view.measure(palette));
-    const size = cellSize(measures, this.#width, OPERATOR_ROOM, model.cell);
-    for (const [id, view] of this.#views) {
-      links.length = 0;
-      for (const link of explanation.links) if (link.matrix === id) links.push(link);
+    const views = [...this.#views];
+    const measures = views.map(([, view]) => view.measure(palette));
+    const operator = model.items.some((item) => !("id" in item)) ? OPERATOR_ROOM : 0;
+    const { cell: size, stacked } = fitMatrices(measures, this.#width, operator, model.cell);
+    this.#stage.classList.toggle("stacked", stacked);
+    // Neighbours of one height stand on one line, whether or not they have column labels.
+    const labelRooms = measures.map((own) =>
+      stacked
+        ? 0
+        : Math.max(...measures.filter((other) => other.rows === own.rows).map((other) => labelHeight(other, size))),
+    );
+    views.forEach(([id, view], index) => {
+      const links: Highlight[] = explanation.links.filter((link) => link.matrix === id);
       if (cell.matrix === id) links.push({ row: cell.row, col: cell.col });
-      view.draw(size, links, this.#locked, palette);
-    }
+      view.draw(size, labelRooms[index] ?? 0, links, this.#locked, palette);
+    });
     showExplanation(this.#inspector, explanation);
     this.#lock.textContent = this.#locked ? this.#context.words.locked : this.#context.words.unlocked;
     this.element.classList.toggle("is-locked", this.#locked);
+    this.element.classList.toggle("is-active", this.#active !== null);
   }
 
   #rebuild(model: FigureModel): void {

@@ -11,8 +11,10 @@ export function formatNumber(value: number, digits = 2): string {
 }
 
 export function formatPercent(value: number): string {
-  if (value === 0) return "0 %";
+  if (value === 0) return "0%";
+  if (value === 1) return "100%";
   const percent = value * 100;
-  if (percent < 0.1) return "< 0.1 %";
-  return `${percent.toFixed(percent < 10 || percent > 99 ? 1 : 0)} %`;
+  if (percent < 0.1) return "< 0.1%";
+  if (percent > 99.9) return "> 99.9%";
+  return `${percent.toFixed(percent < 10 || percent > 99 ? 1 : 0)}%`;
 }

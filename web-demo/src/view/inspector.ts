@@ -43,6 +43,20 @@ export function dotProduct(
   return [...parts, text("="), total];
 }
 
+/** exp(score − log Σ exp of its row) = weight; a row that sees nothing has no sum, and weight 0 by rule. */
+export function softmaxParts(score: number, logSumExp: number, weight: number, note: string): readonly Part[] {
+  if (logSumExp === Number.NEGATIVE_INFINITY) return [result(weight, "a")];
+  return [
+    text("exp("),
+    value(score, "m"),
+    text("−"),
+    value(logSumExp, "s"),
+    text(") ="),
+    result(weight, "a"),
+    text(`(${note})`),
+  ];
+}
+
 function number(amount: number, tone: Tone, extra = ""): HTMLElement {
   return h("data", { class: `number tone-${tone} ${extra}`.trim(), value: String(amount) }, formatNumber(amount));
 }

@@ -16,6 +16,8 @@ export interface MatrixPicture {
   readonly scale: ScaleKind;
   /** Largest magnitude of the colour scale; default the matrix's own. */
   readonly extent?: number;
+  /** Columns per group: a fine line parts the groups. */
+  readonly groups?: number;
   /** Cells to be pointed out, such as a future that leaks in. */
   readonly marked?: (row: number, col: number) => boolean;
 }
@@ -96,6 +98,18 @@ function drawBrackets(context: CanvasRenderingContext2D, layout: MatrixLayout, p
     context.lineTo(x, top - 1.5);
     context.lineTo(x, top + rows * cell + 1.5);
     context.lineTo(x + inward, top + rows * cell + 1.5);
+    context.stroke();
+  }
+}
+
+function drawGroups(context: CanvasRenderingContext2D, layout: MatrixLayout, groups: number, palette: Palette): void {
+  const { left, top, cell, rows, cols } = layout;
+  context.strokeStyle = palette.ink;
+  context.lineWidth = 1.5;
+  for (let col = groups; col < cols; col += groups) {
+    context.beginPath();
+    context.moveTo(left + col * cell, top - 5);
+    context.lineTo(left + col * cell, top + rows * cell + 2);
     context.stroke();
   }
 }
@@ -191,6 +205,7 @@ export function drawMatrix(
   const colour = (value: number): string => (picture.scale === "weight" ? palette.weight(value) : signed(value));
   for (let row = 0; row < layout.rows; row++)
     for (let col = 0; col < layout.cols; col++) drawCell(context, layout, picture, colour, row, col, palette);
+  if (picture.groups) drawGroups(context, layout, picture.groups, palette);
   drawBrackets(context, layout, palette);
   drawLabels(context, layout, picture, highlights, palette);
   drawHighlights(context, layout, highlights, locked, palette);

@@ -31,21 +31,31 @@ export const BRACKET = 7;
 export const MAX_LABEL = 84;
 const MAX_CELL = 54;
 const COMFORTABLE = 34;
+const STACKED_CELL = 46;
 const MIN_CELL = 13;
 
 export function gutterOf(measure: MatrixMeasure): number {
   return (measure.rowLabel > 0 ? Math.min(measure.rowLabel, MAX_LABEL) + 7 : 0) + BRACKET;
 }
 
-export function layoutMatrix(measure: MatrixMeasure, cell: number): MatrixLayout {
+const isSlanted = (measure: MatrixMeasure, cell: number) => measure.colLabel > cell - 3;
+
+/** Height that the column labels take. */
+export function labelHeight(measure: MatrixMeasure, cell: number): number {
+  if (measure.colLabel === 0) return 0;
+  return isSlanted(measure, cell) ? Math.min(measure.colLabel, MAX_LABEL) * 0.72 + 16 : LABEL_SIZE + 9;
+}
+
+/** `labelRoom`: height kept free above the cells even without labels, so that neighbours stand at one height. */
+export function layoutMatrix(measure: MatrixMeasure, cell: number, labelRoom = 0): MatrixLayout {
   const { rows, cols } = measure;
-  const slanted = measure.colLabel > cell - 3;
-  const labelHeight =
-    measure.colLabel === 0 ? 0 : slanted ? Math.min(measure.colLabel, MAX_LABEL) * 0.72 + 16 : LABEL_SIZE + 9;
+  const slanted = isSlanted(measure, cell);
   const left = gutterOf(measure);
   // A slanted last label leans out over the right edge.
-  const right = slanted ? Math.max(BRACKET + 2, Math.min(measure.colLabel, MAX_LABEL) * 0.72 - cell / 2 + 8) : BRACKET + 2;
-  const top = labelHeight + 2;
+  const right = slanted
+    ? Math.max(BRACKET + 2, Math.min(measure.colLabel, MAX_LABEL) * 0.72 - cell / 2 + 8)
+    : BRACKET + 2;
+  const top = Math.max(labelHeight(measure, cell), labelRoom) + 2;
   return {
     rows,
     cols,
@@ -72,35 +82,47 @@ export function cellAt(layout: MatrixLayout, x: number, y: number): CellPosition
   return row >= 0 && row < layout.rows && col >= 0 && col < layout.cols ? { row, col } : null;
 }
 
+export interface Fit {
+  readonly cell: number;
+  /** Every matrix has a line to itself. */
+  readonly stacked: boolean;
+}
+
+/** How many lines the matrices take at this cell size; null = one of them is wider than the page. */
+function linesAt(matrices: readonly MatrixMeasure[], cell: number, width: number, operator: number): number | null {
+  let lines = 1;
+  let used = 0;
+  for (const measure of matrices) {
+    const own = layoutMatrix(measure, cell).width;
+    if (own > width) return null;
+    const next = used === 0 ? own : used + operator + own;
+    if (next <= width) used = next;
+    else {
+      lines++;
+      used = Math.min(width, operator + own);
+    }
+  }
+  return lines;
+}
+
 /**
  * One cell size for all matrices of a figure: the largest at which they stand in as few lines as still leaves the cells
- * comfortable. `operator` is the room that stands between two of them.
+ * comfortable. `operator` is the room between two of them.
  */
-export function cellSize(matrices: readonly MatrixMeasure[], width: number, operator: number, preferred = MAX_CELL): number {
-  const fits = (cell: number, lines: number): boolean => {
-    let used = 1;
-    let line = 0;
-    for (const measure of matrices) {
-      const own = layoutMatrix(measure, cell).width;
-      if (own > width) return false;
-      const next = line === 0 ? own : line + operator + own;
-      if (next <= width) line = next;
-      else {
-        used++;
-        line = operator + own;
-        if (line > width) return false;
-      }
+export function fitMatrices(
+  matrices: readonly MatrixMeasure[],
+  width: number,
+  operator: number,
+  preferred = MAX_CELL,
+): Fit {
+  let cell = MIN_CELL;
+  for (let allowed = 1; allowed <= matrices.length && cell < Math.min(COMFORTABLE, preferred); allowed++) {
+    // Alone on a line a matrix may be large, but a column of large ones is a long way to scroll.
+    const most = allowed > 1 && allowed === matrices.length ? Math.min(preferred, STACKED_CELL) : preferred;
+    for (let candidate = most; candidate > cell; candidate--) {
+      const lines = linesAt(matrices, candidate, width, operator);
+      if (lines !== null && lines <= allowed) cell = candidate;
     }
-    return used <= lines;
-  };
-  const largest = (lines: number): number => {
-    for (let cell = preferred; cell > MIN_CELL; cell--) if (fits(cell, lines)) return cell;
-    return MIN_CELL;
-  };
-  let best = MIN_CELL;
-  for (let lines = 1; lines <= matrices.length; lines++) {
-    best = Math.max(best, largest(lines));
-    if (best >= Math.min(COMFORTABLE, preferred)) break;
   }
-  return best;
+  return { cell, stacked: matrices.length > 1 && linesAt(matrices, cell, width, operator) === matrices.length };
 }

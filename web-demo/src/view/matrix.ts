@@ -90,8 +90,8 @@ export class MatrixView {
     };
   }
 
-  draw(cell: number, highlights: readonly Highlight[], locked: boolean, palette: Palette): void {
-    this.#layout = layoutMatrix(this.measure(palette), cell);
+  draw(cell: number, labelRoom: number, highlights: readonly Highlight[], locked: boolean, palette: Palette): void {
+    this.#layout = layoutMatrix(this.measure(palette), cell, labelRoom);
     drawMatrix(this.canvas, this.#layout, this.#spec, highlights, locked, palette);
   }
 
@@ -120,16 +120,16 @@ export class MatrixView {
     const position = (event: MouseEvent): CellPosition | null =>
       this.#layout && cellAt(this.#layout, event.offsetX, event.offsetY);
     this.canvas.addEventListener("pointermove", (event) => {
-      const at = position(event);
-      this.canvas.style.cursor = at ? "pointer" : "default";
-      if (event.pointerType !== "touch") this.#events.point(at);
+      const cell = position(event);
+      this.canvas.style.cursor = cell ? "pointer" : "default";
+      if (event.pointerType !== "touch") this.#events.point(cell);
     });
     this.canvas.addEventListener("pointerleave", () => this.#events.point(null));
     this.canvas.addEventListener("click", (event) => {
-      const at = position(event);
-      if (!at) return;
-      this.#cursor = at;
-      this.#events.press(at);
+      const cell = position(event);
+      if (!cell) return;
+      this.#cursor = cell;
+      this.#events.press(cell);
     });
     this.canvas.addEventListener("focus", () => {
       if (this.canvas.matches(":focus-visible")) this.#events.step(this.#cursor);

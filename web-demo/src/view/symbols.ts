@@ -1,8 +1,11 @@
 /** Mathematical names as small pieces of markup, coloured as in the text. */
-const italic = (letter: string, tone: string, rest = "") => `<span class="symbol ${tone}"><i>${letter}</i>${rest}</span>`;
-const root = '<span class="root">√<i>d</i></span>';
+const italic = (letter: string, tone: string, rest = "") =>
+  `<span class="symbol ${tone}"><i>${letter}</i>${rest}</span>`;
+const root =
+  '<span class="root"><svg viewBox="0 0 10 18" aria-hidden="true"><path d="M0.6 10.6 L2.4 9.4 L5 16.6 L9.4 0.65 H10"/></svg><i>d</i></span>';
 
 export const symbols = {
+  root,
   x: italic("X", "x"),
   q: italic("Q", "q"),
   k: italic("K", "k"),
@@ -33,13 +36,10 @@ export const operators = {
   none: "",
 } as const;
 
-/** The whole formula, in MathML. */
+/** The whole formula, set with plain elements: MathML needs a mathematical font for roots and tall brackets, and few machines have one. */
 export function formula(label: string): string {
-  const mi = (letter: string, tone = "") => `<mi class="${tone}" mathvariant="normal">${letter}</mi>`;
-  return `<math display="block" aria-label="${label}"><mrow>
-    <mi class="word">Attention</mi><mo stretchy="false">(</mo>${mi("Q", "q")}<mo>,</mo>${mi("K", "k")}<mo>,</mo>${mi("V", "v")}<mo stretchy="false">)</mo>
-    <mo>=</mo><mi class="word">softmax</mi><mo stretchy="true">(</mo>
-    <mfrac><mrow>${mi("Q", "q")}<msup>${mi("K", "k")}<mo>⊤</mo></msup></mrow><msqrt>${mi("d")}</msqrt></mfrac>
-    <mo>+</mo>${mi("M", "m")}<mo stretchy="true">)</mo><mo>&#x2062;</mo>${mi("V", "v")}
-  </mrow></math>`;
+  const letter = (name: string, tone = "") => `<i class="${tone}">${name}</i>`;
+  return `<span class="equation" role="math" aria-label="${label}"><span class="run"><span class="word">Attention</span>(${letter("Q", "q")}, ${letter("K", "k")}, ${letter("V", "v")})</span>
+    <span class="relation">=</span> <span class="run"><span class="word">softmax</span><span class="tall">(</span><span class="fraction"><span>${letter("Q", "q")}${letter("K", "k")}<sup>⊤</sup></span><span>${root}</span></span>
+    <span class="relation">+</span>${letter("M", "m")}<span class="tall">)</span>${letter("V", "v")}</span></span>`;
 }
