@@ -54,9 +54,10 @@ export function pinnedSteps() {
  */
 async function download(folder, onLine) {
   const apt = join(folder, "apt");
-  const incoming = join(folder, "incoming");
+  const incoming = join(folder, `incoming.${process.pid}`);
   const debs = join(folder, "debs");
-  rmSync(incoming, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  dropLeftovers(folder, "incoming");
   for (const path of [join(apt, "lists/partial"), join(apt, "cache/archives/partial"), incoming, debs])
     mkdirSync(path, { recursive: true });
 
@@ -92,8 +93,8 @@ async function download(folder, onLine) {
  * @param {(line: string) => void} [onLine]
  */
 async function unpack(folder, onLine) {
-  const unfinished = join(folder, "unfinished");
-  rmSync(unfinished, { recursive: true, force: true });
+  const unfinished = join(folder, `unfinished.${process.pid}`);
+  dropLeftovers(folder, "unfinished");
   mkdirSync(unfinished, { recursive: true });
   const debs = join(folder, "debs");
   for (const deb of readdirSync(debs)) {
@@ -156,5 +157,22 @@ async function connect(folder) {
   if (!version.includes("3.1.69")) throw new Error(`Emscripten does not start: ${version}`);
   writeFileSync(join(folder, "ready.new"), `${pinnedStamp(folder)}\n`);
   renameSync(join(folder, "ready.new"), join(folder, "ready"));
-  for (const used of ["apt", "debs", "incoming"]) rmSync(join(folder, used), { recursive: true, force: true });
+  for (const used of ["apt", "debs"]) rmSync(join(folder, used), { recursive: true, force: true });
+  for (const name of ["incoming", "unfinished"]) dropLeftovers(folder, name);
+}
+
+/**
+ * Removes what interrupted runs left. A program that such a run started may still be writing there, so every run has a folder
+ * of its own, and one that can't be removed yet is left to the next.
+ * @param {string} folder
+ * @param {string} name
+ */
+function dropLeftovers(folder, name) {
+  for (const entry of readdirSync(folder).filter((file) => file.startsWith(`${name}.`))) {
+    try {
+      rmSync(join(folder, entry), { recursive: true, force: true });
+    } catch {
+      // Still in use.
+    }
+  }
 }
