@@ -4,6 +4,7 @@ import "@fontsource-variable/source-serif-4/wght-italic.css";
 import "./styles/base.css";
 import "./styles/article.css";
 import "./styles/figures.css";
+import "./styles/opening.css";
 import "./styles/controls.css";
 import { placeInAddress, readAddress, writeAddress } from "./app/address";
 import { failurePanel } from "./app/failure";
@@ -67,16 +68,16 @@ function show(root: HTMLElement, page: Page): void {
   root.dataset.ready = "true";
 }
 
-/** Remembers which chapter is being read, and returns what brings it back to the same height on the screen. */
+/** Remembers which piece of the article is being read, and returns what brings it back to the same height on the screen. */
 function anchor(root: HTMLElement): () => void {
-  const middle = window.innerHeight / 3;
-  const section = [...root.querySelectorAll("main > section")].find(
-    (each) => each.getBoundingClientRect().bottom > middle,
-  );
-  const offset = section?.getBoundingClientRect().top ?? 0;
+  // Every language has the same pieces in the same order.
+  const pieces = () => [...root.querySelectorAll("main > section > *, main > section figure")];
+  const tops = pieces().map((piece) => piece.getBoundingClientRect().top);
+  const index = tops.findLastIndex((top) => top <= window.innerHeight / 3);
+  if (index < 0) return () => {};
   return () => {
-    const again = section && document.getElementById(section.id);
-    if (again) window.scrollBy({ top: again.getBoundingClientRect().top - offset, behavior: "instant" });
+    const top = pieces()[index]?.getBoundingClientRect().top ?? 0;
+    window.scrollBy({ top: top - (tops[index] ?? 0), behavior: "instant" });
   };
 }
 

@@ -9,7 +9,7 @@ export function failurePanel(t: Messages, error: unknown, retry: () => void): HT
     { class: "failure", role: "alert" },
     h("h1", {}, t.failure.title),
     h("p", {}, t.failure.lead),
-    h("code", { class: "engine-message" }, message),
+    h("code", { class: "engine-message", lang: "en" }, message),
     h("p", { html: t.failure.hint }),
     h("button", { type: "button", class: "primary", onclick: retry }, t.failure.retry),
   );

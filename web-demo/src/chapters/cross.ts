@@ -17,7 +17,7 @@ export const cross: Chapter = {
     const own = sentenceField(app, "text");
     const other = sentenceField(app, "memory");
     const causal = checkbox(c.causal, (crossCausal) => store.set({ crossCausal }));
-    const message = h("code", { class: "engine-message" });
+    const message = h("code", { class: "engine-message", lang: "en" });
     const refusal = h("div", { class: "refusal", role: "alert" });
     const title = (label: string) => `<span class="symbol words">${label}</span>`;
     return {

@@ -129,7 +129,7 @@ export const heads: Chapter = {
       store.set({ heads }),
     );
     const control = maskControl(app);
-    const message = h("code", { class: "engine-message" });
+    const message = h("code", { class: "engine-message", lang: "en" });
     const refusal = h("div", { class: "refusal", role: "alert" });
     const shown = h("div", {}, looks.element, h("div", { class: "prose", html: t.heads.concatBody }), mixing.element);
     return {

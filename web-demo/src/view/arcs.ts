@@ -89,13 +89,13 @@ export class ArcsView {
       const lift = Math.min(room * 1.22, 34 + Math.abs(x2 - x1) * 0.42) * (ahead ? 1 : -1);
       const path =
         key === model.query
-          ? `M ${x1 - 7} ${y} C ${x1 - 34} ${y - 52}, ${x1 + 34} ${y - 52}, ${x1 + 7} ${y}`
+          ? `M ${x1 - 11} ${y} C ${x1 - 40} ${y - 62}, ${x1 + 40} ${y - 62}, ${x1 + 11} ${y}`
           : `M ${x1} ${y} C ${x1} ${y + lift}, ${x2} ${y + lift}, ${x2} ${y}`;
       this.#picture.append(
         svg("path", {
           d: path,
           class: hidden ? "arc hidden" : ahead ? "arc ahead" : "arc back",
-          "stroke-width": hidden ? 1.5 : Math.max(1.2, 13 * weight),
+          "stroke-width": hidden ? 1.5 : Math.max(1.2, 11 * weight),
         }),
       );
     });

@@ -97,6 +97,8 @@ export class FigureView {
 
   draw(): void {
     const model = this.#model;
+    // The first time, the observer has not spoken yet, and what is below must not jump when it does.
+    this.#width ||= this.#stage.clientWidth;
     if (!model || this.#width === 0) return;
     const palette = this.#context.palette();
     const cell = this.#active ?? model.initial;

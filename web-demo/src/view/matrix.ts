@@ -134,6 +134,7 @@ export class MatrixView {
     this.canvas.addEventListener("focus", () => {
       if (this.canvas.matches(":focus-visible")) this.#events.step(this.#cursor);
     });
+    this.canvas.addEventListener("blur", () => this.#events.point(null));
     this.canvas.addEventListener("keydown", (event) => this.#key(event));
   }
 
