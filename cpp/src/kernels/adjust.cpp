@@ -54,7 +54,7 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
   for (Index lane = 0; lane < panel_width; lane += simd::lanes) {
     alignas(64) float position[simd::lanes];
     for (Index i = 0; i < simd::lanes; ++i) {
-      position[i] = static_cast<float>(positions[lane + i] - static_cast<std::int32_t>(first_key));
+      position[i] = static_cast<float>(static_cast<std::int64_t>(positions[lane + i]) - first_key);
     }
     const Batch distance_of_first = simd::load(position);
     for (Index key = 0; key < key_count; ++key) {
