@@ -1,7 +1,7 @@
 import { type Broadcast, rawBroadcast, scoreStrides } from "./broadcast.js";
 import { fail } from "./errors.js";
 import { type At, type Block, checkBytes, type Heap, type Job, type Output, type Place } from "./heap.js";
-import { readMask } from "./masks.js";
+import { readMask } from "./mask.js";
 import type { RawAttentionCall } from "./module.js";
 import { queryOffsets } from "./offset.js";
 import { finite, flag, later, notNegative, type OptionsOf } from "./options.js";

@@ -35,6 +35,7 @@ export type ErrorCode =
   | "bad-query-offset"
   | "bad-weights-request"
   | "bad-out"
+  | "bad-parts"
   // State dicts
   | "state-missing"
   | "state-unknown"

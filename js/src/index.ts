@@ -1,6 +1,6 @@
 /** What both entries, node.ts and web.ts, export. */
 export { type ErrorCode, LookbackError } from "./errors.js";
-export { masks } from "./masks.js";
+export * as masks from "./masks.js";
 export type {
   AttentionOptions,
   AttentionResult,

@@ -1,205 +1,213 @@
-import { broadcastStrides } from "./broadcast.js";
-import { fail, kindOf, refuse, shape, show } from "./errors.js";
+/**
+ * Makes masks; 1 (■ in their picture) = may attend. Dims are [Lq, Lk], or broadcast from the right to [B, H, Lq, Lk] where batch rows
+ * differ: [B, 1, Lq, Lk], [B, 1, 1, Lk]. All of them combine by `and`, `or` and `not`.
+ */
+import { fail, refuse, show } from "./errors.js";
 import { checkBytes } from "./heap.js";
+import { makeMask, readMask, toBit } from "./mask.js";
 import { queryOffsets } from "./offset.js";
-import { positiveInteger, readOptions } from "./options.js";
+import { later, MAX_SIZE, type OptionTable, positiveInteger, type Reader, readOptions } from "./options.js";
 import { checkAttached, checkLength, product, readDims, readTensor } from "./tensors.js";
-import type { Mask, MaskTensor, QueryOffset, Tensor, TensorLike } from "./types.js";
-import { isWasmTensor } from "./wasm-tensor.js";
+import type { Mask, MaskTensor, QueryOffset, TensorLike } from "./types.js";
 
-const PICTURE_ROWS = 24;
-const PICTURE_COLUMNS = 48;
-const ACCEPTED = "a Mask of masks.*, or { data, dims } with data of 0 and 1 (1 = may attend)";
-const BITS = ["Uint8Array", "Array", "Int32Array", "BigInt64Array"];
-const FLOATS = ["Float32Array", "Float16Array", "Float64Array"];
+export { fromKeras, fromONNX, fromTorch } from "./masks-foreign.js";
 
-class VisibilityMask implements Mask {
-  readonly dims: readonly number[];
-  readonly #bits: Uint8Array;
-  #copy: Uint8Array | undefined;
+/** Whole numbers: document ids, lengths. */
+export type Integers = readonly number[] | readonly bigint[] | Int32Array | BigInt64Array;
 
-  constructor(bits: Uint8Array, dims: readonly number[]) {
-    this.#bits = bits;
-    this.dims = Object.freeze([...dims]);
-  }
-
-  static bitsOf(value: unknown): Uint8Array | undefined {
-    return typeof value === "object" && value !== null && #bits in value ? (value as VisibilityMask).#bits : undefined;
-  }
-
-  /** A copy, so that nobody can change the mask itself. */
-  get data(): Uint8Array {
-    this.#copy ??= this.#bits.slice();
-    return this.#copy;
-  }
-
-  and(other: Mask | MaskTensor): Mask {
-    return this.#combine(other, (a, b) => a & b);
-  }
-
-  or(other: Mask | MaskTensor): Mask {
-    return this.#combine(other, (a, b) => a | b);
-  }
-
-  not(): Mask {
-    return new VisibilityMask(
-      this.#bits.map((bit) => 1 - bit),
-      this.dims,
-    );
-  }
-
-  visible(...index: number[]): boolean {
-    const inside = (i: unknown, axis: number) =>
-      Number.isInteger(i) && (i as number) >= 0 && (i as number) < this.dims[axis]!;
-    if (index.length !== this.dims.length || !index.every(inside)) {
-      fail("bad-option", `visible: ${show(index)} is no place in a mask of dims ${shape(this.dims)}.`);
-    }
-    return this.#bits[index.reduce((at, i, axis) => at * this.dims[axis]! + i, 0)] === 1;
-  }
-
-  toBias(): Tensor {
-    checkBytes(this.#bits.length * 4, "The bias");
-    return { data: Float32Array.from(this.#bits, (bit) => (bit ? 0 : -Infinity)), dims: [...this.dims] };
-  }
-
-  toString(): string {
-    const columns = this.dims.at(-1) ?? 1;
-    const rows = columns > 0 ? this.#bits.length / columns : 0;
-    const perPicture = this.dims.at(-2) ?? 1;
-    const lines: string[] = [];
-    for (let row = 0; row < Math.min(rows, PICTURE_ROWS); row++) {
-      if (row > 0 && row % perPicture === 0) lines.push("");
-      const start = row * columns;
-      const drawn = Array.from(this.#bits.subarray(start, start + Math.min(columns, PICTURE_COLUMNS)), (bit) =>
-        bit ? "■" : "·",
-      );
-      lines.push(drawn.join(" ") + (columns > PICTURE_COLUMNS ? " …" : ""));
-    }
-    if (rows > PICTURE_ROWS) lines.push("⋮");
-    return lines.join("\n") || `(empty mask ${shape(this.dims)})`;
-  }
-
-  #combine(other: unknown, both: (a: number, b: number) => number): Mask {
-    const { bits, dims } = readMask(other, "mask");
-    const rank = Math.max(dims.length, this.dims.length);
-    const padded = [this.dims, dims].map((own) => [...new Array<number>(rank - own.length).fill(1), ...own]);
-    const target = padded[0]!.map((dim, i) => (dim === 1 ? padded[1]![i]! : dim));
-    const ours = broadcastStrides(this.dims, target);
-    const theirs = broadcastStrides(dims, target);
-    if (!ours || !theirs) {
-      return fail("mask-shape", `Masks of dims ${shape(this.dims)} and ${shape(dims)} cannot be combined.`);
-    }
-    checkBytes(product(target), "The combined mask");
-    const result = new Uint8Array(product(target));
-    const walk = (axis: number, at: number, a: number, b: number) => {
-      if (axis === rank) {
-        result[at] = both(this.#bits[a]!, bits[b]!);
-        return;
-      }
-      const size = target[axis]!;
-      for (let i = 0; i < size; i++) walk(axis + 1, at * size + i, a + i * ours[axis]!, b + i * theirs[axis]!);
-    };
-    walk(0, 0, 0, 0);
-    return new VisibilityMask(result, target);
-  }
+/** Where the queries of a mask stand among the keys. */
+export interface MaskPlacement {
+  /** Default: the number of queries. */
+  keyLength?: number;
+  /** As the option of `lb.attention`; a list, one offset per batch row, gives a mask [B, 1, Lq, Lk]. */
+  queryOffset?: QueryOffset;
 }
 
-/** A mask given to a call: 0 / 1 per place, and its dims. */
-export function readMask(value: unknown, where: string): { bits: Uint8Array; dims: readonly number[] } {
-  const known = VisibilityMask.bitsOf(value);
-  if (known) return { bits: known, dims: (value as Mask).dims };
-  if (isWasmTensor(value)) maskIsFloat(where, "a wasm tensor (float32)");
-  const { data, dims } = readTensor(value, where, "not-a-mask", ACCEPTED);
-  return { bits: readBits(data, dims, where), dims };
+export interface MaskWindow {
+  /** How many keys before the query's own position are visible; default Infinity. */
+  left?: number;
+  /** How many keys after it; default Infinity. */
+  right?: number;
 }
 
-function maskIsFloat(where: string, received: string): never {
-  fail(
-    "mask-is-float",
-    `${where}: received ${received}. A mask, or a bias? Visibility goes in 'mask' as Uint8Array or boolean[] (1 = may attend); ` +
-      "numbers to add to the scores (0 and −∞) go in 'bias'.",
+/** Key j is visible to query i iff j ≤ i + offset. Lengths that differ need the offset: 'start', 'end' or a number. */
+export function causal(queryLength: number, keyLength: number = queryLength, offset?: QueryOffset): Mask {
+  return paint("masks.causal", queryLength, { keyLength, queryOffset: offset }, undefined, (row, position) =>
+    fill(row, 0, position + 1),
   );
 }
 
-const toBit = (value: unknown): number => {
-  if (value === 1 || value === true || value === 1n) return 1;
-  return value === 0 || value === false || value === 0n ? 0 : 2;
-};
+/** Visible iff i + offset − left ≤ j ≤ i + offset + right. The position itself is not counted. */
+export function window(queryLength: number, sides: MaskWindow & MaskPlacement): Mask {
+  const where = "masks.window";
+  const { left = Infinity, right = Infinity, ...placement } = readOptions(sides, { ...SIDES, ...PLACEMENT }, where);
+  return paint(where, queryLength, placement, undefined, (row, position) =>
+    fill(row, position - left, position + right + 1),
+  );
+}
 
-/** Every value is 0 or 1, or it is something else than a mask (255, −10000, …) that had better be looked at. */
-function readBits(data: unknown, dims: readonly number[], where: string): Uint8Array {
-  const kind = kindOf(data);
-  if (FLOATS.includes(kind)) maskIsFloat(where, `a ${kind}`);
-  if (!BITS.includes(kind))
-    refuse("not-a-mask", `${where}: data`, "a Uint8Array, boolean[], Int32Array or BigInt64Array", data);
-  if (ArrayBuffer.isView(data)) checkAttached(data, where);
-  const values = data as ArrayLike<unknown>;
-  checkLength(values.length, dims, where);
-  const bits = kind === "Uint8Array" ? (data as Uint8Array) : Uint8Array.from(values, toBit);
-  for (let i = 0; i < bits.length; i++) {
-    if (bits[i]! > 1)
-      fail("bad-values", `${where}: a mask holds 0 and 1 (1 = may attend) only; data[${i}] is ${show(values[i])}.`);
+/**
+ * Every `step`-th key, counted from the query's own position, within a window if `left` or `right` are given (they count positions, not
+ * steps): visible iff (i + offset − j) is a multiple of step.
+ */
+export function dilated(queryLength: number, pattern: { step: number } & MaskWindow & MaskPlacement): Mask {
+  const where = "masks.dilated";
+  const options = readOptions(pattern, { step: positiveInteger, ...SIDES, ...PLACEMENT }, where);
+  const { step, left = Infinity, right = Infinity, ...placement } = options;
+  if (step === undefined) return refuse("bad-option", `${where}: step`, "an integer ≥ 1", step);
+  return paint(where, queryLength, placement, undefined, (row, position) => {
+    const first = Math.max(0, position - left);
+    const skip = (((position - first) % step) + step) % step;
+    for (let j = first + skip; j < row.length && j <= position + right; j += step) row[j] = 1;
+  });
+}
+
+/**
+ * Prefix language model: the first `prefixLength` keys are visible to every query, the others causally. A list of lengths, one per batch
+ * row, gives a mask [B, 1, Lq, Lk].
+ */
+export function prefix(queryLength: number, prefixLength: number | Integers, placement?: MaskPlacement): Mask {
+  const where = "masks.prefix";
+  const many = typeof prefixLength !== "number";
+  const lengths = readIntegers(many ? prefixLength : [prefixLength], `${where}: prefixLength`, 0);
+  const batch = many ? lengths.length : undefined;
+  return paint(where, queryLength, readOptions(placement, PLACEMENT, where), batch, (row, position, b) =>
+    fill(row, 0, Math.max(position + 1, lengths[many ? b : 0]!)),
+  );
+}
+
+/**
+ * Packed sequences: a query sees the keys of its own document. Ids are whole numbers, one per position, as a list or as { data, dims:
+ * [B, L] } for a mask [B, 1, Lq, Lk]. For a causal one: `masks.documents(ids).and(masks.causal(ids.length))`.
+ */
+export function documents(ids: Integers | TensorLike<Integers>, keyIds: Integers | TensorLike<Integers> = ids): Mask {
+  const where = "masks.documents";
+  const queries = readRows(ids, `${where}: ids`);
+  const keys = readRows(keyIds, `${where}: keyIds`);
+  if (queries.batch !== keys.batch) {
+    fail("mask-shape", `${where}: ids have batch ${show(queries.batch)}, keyIds ${show(keys.batch)}.`);
   }
-  return bits;
+  return draw(
+    [...(queries.batch === undefined ? [] : [queries.batch, 1]), queries.length, keys.length],
+    (row, line) => {
+      const start = Math.floor(line / queries.length) * keys.length;
+      for (let j = 0; j < row.length; j++) row[j] = Number(queries.values[line] === keys.values[start + j]);
+    },
+  );
 }
 
-function causal(
-  queryLength: number,
-  keyLength: number = queryLength,
-  offset?: Exclude<QueryOffset, readonly number[] | Int32Array>,
-): Mask {
-  const [rows, columns] = readDims([queryLength, keyLength], "masks.causal") as [number, number];
-  if (offset !== undefined && typeof offset === "object") fail("bad-query-offset", "masks.causal takes one offset.");
-  const [first] = queryOffsets(offset, true, 1, rows, columns) as unknown as [number];
-  checkBytes(rows * columns, "The mask");
-  const bits = new Uint8Array(rows * columns);
-  for (let i = 0; i < rows; i++) bits.fill(1, i * columns, i * columns + Math.max(0, Math.min(columns, i + first + 1)));
-  return new VisibilityMask(bits, [rows, columns]);
-}
-
-function from(mask: Mask | MaskTensor): Mask {
-  const { bits, dims } = readMask(mask, "masks.from");
-  return new VisibilityMask(bits.slice(), dims); // a copy: the caller's array may change
-}
-
-function fromTorch(mask: MaskTensor | TensorLike<Float32Array>, options?: { heads?: number }): Mask {
-  const where = "masks.fromTorch";
-  const { heads } = readOptions(options, { heads: positiveInteger }, where);
-  let { data, dims } = readTensor(mask, where, "not-a-mask", "{ data, dims }");
-  if (heads !== undefined && dims.length === 3) {
-    const [lead, rows, columns] = dims as [number, number, number];
-    if (lead % heads !== 0)
+/**
+ * Hides padding, [B, 1, 1, Lk]. Either the number of real tokens of each batch row, a list (`keyLength`: default the largest), or, for
+ * padding anywhere, { data, dims: [B, Lk] } of 0 and 1 (1 = a real token: what tokenizers call attention_mask).
+ */
+export function padding(tokens: Integers | MaskTensor, keyLength?: number): Mask {
+  const where = "masks.padding";
+  if (!isList(tokens)) {
+    const { bits, dims } = readMask(tokens, where);
+    if (dims.length > 2 || dims.length < 1 || (keyLength ?? dims.at(-1)) !== dims.at(-1)) {
       fail(
         "mask-shape",
-        `${where}: dims ${shape(dims)} should be [B·H, Lq, Lk], but ${lead} is no multiple of heads ${heads}.`,
-      );
-    dims = [lead / heads, heads, rows, columns];
-  }
-  if (!FLOATS.includes(kindOf(data))) return new VisibilityMask(readBits(data, dims, where), dims).not();
-  const values = data as Float32Array;
-  checkAttached(values, where);
-  checkLength(values.length, dims, where);
-  const bits = Uint8Array.from(values, (value) => {
-    if (value !== 0 && value !== -Infinity) {
-      fail(
-        "bad-values",
-        `${where}: a float mask holds 0 and −Infinity only; found ${value}. Other numbers belong in 'bias'.`,
+        `${where}: dims must be [B, ${keyLength ?? "Lk"}] or [${keyLength ?? "Lk"}]; received ${show(dims)}.`,
       );
     }
-    return value === 0 ? 1 : 0;
-  });
-  return new VisibilityMask(bits, dims);
+    return makeMask(bits.slice(), [dims.length === 2 ? dims[0]! : 1, 1, 1, dims.at(-1)!]);
+  }
+  const lengths = readIntegers(tokens, `${where}: a length (for 0 and 1 per token give { data, dims: [B, Lk] })`, 0);
+  const [columns] = readDims([keyLength ?? lengths.reduce((most, length) => Math.max(most, length), 0)], where);
+  const longest = lengths.findIndex((length) => length > columns!);
+  if (longest >= 0)
+    fail("mask-shape", `${where}: length ${lengths[longest]} of row ${longest} exceeds keyLength ${columns}.`);
+  return draw([lengths.length, 1, 1, columns!], (row, b) => fill(row, 0, lengths[b]!));
 }
 
-/** Makes masks; 1 (■ in their picture) = may attend. */
-export const masks = Object.freeze({
-  /** Key j is visible to query i iff j ≤ i + offset. Lengths that differ need the offset: 'start', 'end' or a number. */
-  causal,
-  /** 0 / 1 data that means 1 = may attend (as in SDPA, ONNX, Keras, JAX). */
-  from,
-  /**
-   * The `attn_mask` of torch.nn.MultiheadAttention, which means the opposite: true = masked; or float with 0 and −∞. With `heads`, its
-   * 3-D form [B·heads, Lq, Lk] becomes [B, heads, Lq, Lk].
-   */
-  fromTorch,
-});
+/** 0 / 1 data that means 1 = may attend, as in PyTorch's scaled_dot_product_attention, ONNX, Keras and JAX. */
+export function from(mask: Mask | MaskTensor): Mask;
+/** Asks for every place, by one index per dim: `masks.from([4, 4], (i, j) => j <= i)`. */
+export function from(dims: readonly number[], visible: (...index: number[]) => boolean): Mask;
+export function from(given: Mask | MaskTensor | readonly number[], visible?: (...index: number[]) => boolean): Mask {
+  const where = "masks.from";
+  if (visible === undefined) {
+    const { bits, dims } = readMask(given, where);
+    return makeMask(bits.slice(), dims); // a copy: the caller's array may change
+  }
+  if (typeof visible !== "function") refuse("bad-option", `${where}: the second argument`, "a function", visible);
+  const dims = readDims(given, where);
+  return draw(dims.length > 0 ? dims : [1], (row, line) => {
+    const index: number[] = new Array(dims.length);
+    for (let axis = dims.length - 2, rest = line; axis >= 0; axis--) {
+      index[axis] = rest % dims[axis]!;
+      rest = Math.floor(rest / dims[axis]!);
+    }
+    for (let j = 0; j < row.length; j++) {
+      if (dims.length > 0) index[dims.length - 1] = j;
+      const answer: unknown = visible(...index);
+      row[j] = toBit(answer);
+      if (row[j]! > 1)
+        refuse("bad-values", `${where}: the function's answer at ${show(index)}`, "true or false", answer);
+    }
+  });
+}
+
+const sideOfWindow: Reader<number> = (value, where) =>
+  value === Infinity || (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MAX_SIZE)
+    ? (value as number)
+    : refuse("bad-option", where, "an integer ≥ 0, or Infinity for no limit", value);
+const SIDES = { left: sideOfWindow, right: sideOfWindow } satisfies OptionTable;
+const PLACEMENT = { keyLength: later<number>(), queryOffset: later<QueryOffset>() } satisfies OptionTable;
+
+/** Sets row[from … end), whatever of it exists. */
+const fill = (row: Uint8Array, from: number, end: number): Uint8Array =>
+  row.fill(1, Math.max(0, Math.min(from, row.length)), Math.max(0, Math.min(end, row.length)));
+
+/** A mask whose rows of keys are set one by one; `line` counts them. */
+function draw(dims: readonly number[], set: (row: Uint8Array, line: number) => void): Mask {
+  checkBytes(product(dims), "The mask");
+  const bits = new Uint8Array(product(dims));
+  const columns = dims.at(-1)!;
+  for (let line = 0; line * columns < bits.length; line++)
+    set(bits.subarray(line * columns, (line + 1) * columns), line);
+  return makeMask(bits, dims);
+}
+
+/** A mask by positions: [Lq, Lk], or [B, 1, Lq, Lk] where there is something per batch row. */
+function paint(
+  where: string,
+  queryLength: number,
+  { keyLength = queryLength, queryOffset }: { [Name in keyof MaskPlacement]: MaskPlacement[Name] | undefined },
+  batch: number | undefined,
+  set: (row: Uint8Array, position: number, b: number) => void,
+): Mask {
+  const [rows, columns] = readDims([queryLength, keyLength], where) as [number, number];
+  const listed = isList(queryOffset) ? (queryOffset as ArrayLike<number>).length : undefined;
+  const offsets = queryOffsets(queryOffset, true, batch ?? listed ?? 1, rows, columns);
+  const lead = batch ?? listed;
+  return draw([...(lead === undefined ? [] : [lead, 1]), rows, columns], (row, line) => {
+    const b = Math.floor(line / rows);
+    set(row, (line % rows) + offsets[b]!, b);
+  });
+}
+
+const isList = (value: unknown): boolean => Array.isArray(value) || ArrayBuffer.isView(value);
+
+function readIntegers(list: unknown, where: string, least = -Infinity): number[] {
+  if (!isList(list)) refuse("bad-values", where, "a list of whole numbers", list);
+  if (ArrayBuffer.isView(list)) checkAttached(list, where);
+  return Array.from(list as ArrayLike<unknown>, (value) => {
+    const number = typeof value === "bigint" ? Number(value) : value;
+    if (Number.isSafeInteger(number) && (number as number) >= least) return number as number;
+    return refuse("bad-values", where, least === 0 ? "a whole number ≥ 0" : "a whole number", value);
+  });
+}
+
+/** Numbers per position, [L] or [B, L]; a plain list has no batch. */
+function readRows(value: unknown, where: string): { values: number[]; batch: number | undefined; length: number } {
+  if (isList(value)) {
+    const values = readIntegers(value, where);
+    return { values, batch: undefined, length: values.length };
+  }
+  const { data, dims } = readTensor(value, where, "bad-values", "a list of whole numbers, or { data, dims: [B, L] }");
+  const values = readIntegers(data, where);
+  checkLength(values.length, dims, where);
+  if (dims.length < 1 || dims.length > 2) refuse("bad-values", `${where}: dims`, "[B, L] or [L]", dims);
+  return { values, batch: dims.length === 2 ? dims[0]! : undefined, length: dims.at(-1)! };
+}

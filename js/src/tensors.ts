@@ -69,7 +69,16 @@ export function readFloats(
   heap: Heap,
   code: "not-float" | "bias-is-mask" = "not-float",
 ): Operand {
-  if (isWasmTensor(value)) return { source: blockOf(value, heap, where), dims: value.dims };
+  return isWasmTensor(value)
+    ? { source: blockOf(value, heap, where), dims: value.dims }
+    : readArray(value, where, code);
+}
+
+/** The values of a float tensor outside of any call; those of a wasm tensor, of whatever instance, are copied out. */
+export const readValues = (value: unknown, where: string): { source: Source; dims: readonly number[] } =>
+  isWasmTensor(value) ? { source: value.read(), dims: value.dims } : readArray(value, where, "not-float");
+
+function readArray(value: unknown, where: string, code: "not-float" | "bias-is-mask") {
   const { data, dims } = readTensor(value, where, "not-a-tensor", ACCEPTED);
   const kind = kindOf(data);
   if (!FLOATS.includes(kind)) {
