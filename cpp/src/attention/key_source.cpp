@@ -14,6 +14,7 @@ KvCache::Rows operand_rows(const ConstView& view, Index batch, Index kv_head, In
 KeySource::KeySource(const AttentionCall& call, Index batch, Index kv_head) noexcept {
   const AttentionInputs& inputs = call.inputs;
   if (!inputs.cache) {
+    if (call.shape.key_length == 0) return;  // operands may be absent, and a null pointer has no rows
     add({0, static_cast<std::int32_t>(call.shape.key_length)}, operand_rows(inputs.keys, batch, kv_head, 0),
         operand_rows(inputs.values, batch, kv_head, 0));
     return;

@@ -57,6 +57,25 @@ class Parts {
   float* next_;
 };
 
+/// What linear_forward() will ask for; asked beforehand, so that no call fails after its attention has written results.
+Status validate_projection(const PackedLinear& layer, Index rows) noexcept {
+  if (layer.inputs < 1 || layer.outputs < 1) return Status::invalid_shape;
+  return rows > 0 && layer.weight == nullptr ? Status::null_pointer : Status::ok;
+}
+
+Status validate_projections(const MultiHeadAttentionCall& call) noexcept {
+  for (const PackedLinear* layer : {&call.query, &call.output_projection}) {
+    const Status status = validate_projection(*layer, call.attention.shape.query_length);
+    if (status != Status::ok) return status;
+  }
+  if (call.projected_keys != nullptr) return Status::ok;  // then only the outputs of key and value are looked at
+  for (const PackedLinear* layer : {&call.key, &call.value}) {
+    const Status status = validate_projection(*layer, memory_length(call));
+    if (status != Status::ok) return status;
+  }
+  return Status::ok;
+}
+
 Status validate(const MultiHeadAttentionCall& call) noexcept {
   const AttentionShape& shape = call.attention.shape;
   if (shape.batch < 1 || shape.query_length < 0 || shape.key_length < 0 || memory_length(call) < 0) {
@@ -71,6 +90,7 @@ Status validate(const MultiHeadAttentionCall& call) noexcept {
   const bool needs_memory = memory_length(call) > 0 && call.projected_keys == nullptr;
   if (needs_memory && (call.memory_keys == nullptr || call.memory_values == nullptr)) return Status::null_pointer;
   if (shape.query_length > 0 && (call.input == nullptr || call.output == nullptr)) return Status::null_pointer;
+  if (const Status status = validate_projections(call); status != Status::ok) return status;
   if (call.rotary.dims == 0) return Status::ok;
   if (call.positions == nullptr && shape.query_length > 0) return Status::null_pointer;
   if (call.projected_keys != nullptr || memory_length(call) != shape.query_length) return Status::invalid_argument;
