@@ -1,7 +1,7 @@
 /** Layouts, scale, masks, bias, offsets, grouped heads and what can be looked at, each against the float64 reference. */
 import { expect, test } from "@jest/globals";
 import type { WeightsKind } from "lookback";
-import { check, expectOutput, expectSameBits, expectWeights, holds, run, worst } from "./accuracy-check.ts";
+import { check, expectOutput, expectSameBits, expectWeights, holds, rowBound, run, worst } from "./accuracy-check.ts";
 import { isVisible, type ReferenceOptions } from "./reference.ts";
 import { makeOperands, randomFloats, randomSource, refer } from "./reference-data.ts";
 import { describeVariants } from "./support/instances.ts";
@@ -85,6 +85,29 @@ describeVariants((lb) => {
       worst(uniform, new Float64Array(300).fill(0.1), () => 1e-7),
       "weights under a bias of −3.4e38 everywhere",
     );
+  });
+
+  test("R4: finite biases of any size are ordinary numbers", () => {
+    const operands = makeOperands({ heads: 2, queryLength: 6, keyLength: 40, headDim: 4 }, 17, 2);
+    const random = randomSource(18);
+    for (const [sizes, rounding] of [
+      [[-3.4e38, 0], 0],
+      [[-3.4e38, 3.4e38], 0],
+      [[-1e30, -3.4e38], 0],
+      [[-88, -104, 0], 0],
+      // Where every visible key carries the bias, the sum of score and bias is rounded at the bias's size.
+      [[104, 88.8], 104],
+      [[-Infinity, -3.4e38, -1e4], 1e4],
+    ] as const) {
+      const data = Float32Array.from({ length: 240 }, () => sizes[Math.floor(random() * sizes.length)]!);
+      const options = { bias: { data, dims: [6, 40] } };
+      const reference = refer(operands, options);
+      const allowed = (n: number) => {
+        const row = Math.floor(n / 4);
+        return rowBound(reference, row) + 2 ** -23 * rounding * reference.largestValue[row]!;
+      };
+      holds(worst(run(lb, operands, options).output, reference.output, allowed), `biases ${sizes}`);
+    }
   });
 
   test("R3: masks broadcast from the right, from every array type", () => {
