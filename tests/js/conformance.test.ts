@@ -3,6 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "@jest/globals";
 import type { AttentionOptions, AttentionResult, Lookback, TensorLike, WeightsKind } from "lookback";
 import { holds, worst } from "./accuracy-check.ts";
+import type { ReferenceOptions, Shape } from "./reference.ts";
+import { foldHeads, refer, splitHeads } from "./reference-data.ts";
 import { describeVariants } from "./support/instances.ts";
 
 interface OnnxTensor {
@@ -98,12 +100,60 @@ function runCase(lb: Lookback, item: OnnxCase): AttentionResult {
   return result;
 }
 
+/** [B, H, L, width] of an operand in either layout, with what a cache held before it. */
+function operandOf(tensor: OnnxTensor, heads: number | undefined, past?: OnnxTensor) {
+  const data = Float32Array.from(numbers(tensor));
+  const [batch, second, third, fourth] = tensor.dims as [number, number, number, number?];
+  const own =
+    fourth === undefined
+      ? {
+          batch,
+          heads: heads!,
+          length: second,
+          width: third / heads!,
+          data: splitHeads(data, batch, second, heads!, third / heads!),
+        }
+      : { batch, heads: second, length: third, width: fourth, data };
+  if (!past) return own;
+  const before = numbers(past);
+  const pastLength = past.dims[2]!;
+  const joined: number[] = [];
+  for (let head = 0; head < batch * own.heads; head++) {
+    joined.push(...before.slice(head * pastLength * own.width, (head + 1) * pastLength * own.width));
+    joined.push(...own.data.subarray(head * own.length * own.width, (head + 1) * own.length * own.width));
+  }
+  return { ...own, length: pastLength + own.length, data: Float32Array.from(joined) };
+}
+
+/** The reference on any case: it already knows the rules that the package does not have yet. */
+function referCase(item: OnnxCase) {
+  const { tensors, attrs, inputs, outputs } = item;
+  const cached = inputs.includes("past_key");
+  const q = operandOf(tensors.Q!, attrs.q_num_heads);
+  const k = operandOf(tensors.K!, attrs.kv_num_heads, cached ? tensors.past_key : undefined);
+  const v = operandOf(tensors.V!, attrs.kv_num_heads, cached ? tensors.past_value : undefined);
+  const lengths = { batch: q.batch, queryLength: q.length, keyLength: k.length };
+  const shape: Shape = { ...lengths, heads: q.heads, kvHeads: k.heads, headDim: q.width, valueDim: v.width };
+  const options = optionsOf(item) as ReferenceOptions;
+  if (cached) options.queryOffset = tensors.past_key!.dims[2]!;
+  const result = refer({ shape, q: q.data, k: k.data, v: v.data }, options);
+  const folded = tensors.Y!.dims.length === 3;
+  return {
+    output: folded ? foldHeads(result.output, q.batch, q.heads, q.length, v.width) : result.output,
+    weights: outputs.includes("qk_matmul_output") ? result[KINDS[attrs.qk_matmul_output_mode ?? 0]!] : undefined,
+  };
+}
+
 /** Float32 sums of up to a few dozen products: relative where a number is large, absolute near 0; ONNX's lowest number stands for −∞. */
 function expectTensor(actual: TensorLike<Float32Array> | undefined, expected: OnnxTensor, what: string): void {
   expect(actual?.dims).toEqual(expected.dims);
+  expectNumbers(actual!.data, expected, what);
+}
+
+function expectNumbers(actual: ArrayLike<number>, expected: OnnxTensor, what: string): void {
   const wanted = numbers(expected).map((x) => (x <= -3.4e38 ? -Infinity : x));
   const allowed = (n: number) => TOLERANCE * Math.max(1, Math.abs(wanted[n]!));
-  holds(worst(actual!.data, wanted, allowed), what);
+  holds(worst(actual, wanted, allowed), what);
 }
 
 if (!present) test.skip("ONNX conformance: ../shared/conformance is not beside this checkout", () => {});
@@ -116,6 +166,14 @@ else {
       expect(Object.keys(attrs).filter((name) => !known.includes(name))).toEqual([]);
       const inputNames = ["Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen", ""];
       expect(inputs.filter((name) => !inputNames.includes(name))).toEqual([]);
+    }
+  });
+
+  test("R5, R16: the reference gives the results of all cases, of those with padding or a cache too", () => {
+    for (const item of cases) {
+      const { output, weights } = referCase(item);
+      expectNumbers(output, item.tensors.Y!, `${item.name}: Y`);
+      if (weights) expectNumbers(weights, item.tensors.qk_matmul_output!, `${item.name}: qk_matmul_output`);
     }
   });
 
