@@ -1,6 +1,9 @@
 /** What both entries, node.ts and web.ts, export. */
 export { type ErrorCode, LookbackError } from "./errors.js";
+export type { Integers, MaskPlacement, MaskWindow } from "./masks.js";
 export * as masks from "./masks.js";
+export type { ForeignMask } from "./masks-foreign.js";
+export { type AttentionPart, type MergedAttention, type MergeOptions, mergeAttention } from "./merge.js";
 export type {
   AttentionOptions,
   AttentionResult,

@@ -112,6 +112,9 @@ export interface Bits {
 /** Keeps `bits`, which nobody else may change. */
 export const makeMask = (bits: Uint8Array, dims: readonly number[]): Mask => new VisibilityMask(bits, dims);
 
+/** Whether `value` was made by masks.*, and so knows its meaning. */
+export const isMask = (value: unknown): value is Mask => VisibilityMask.bitsOf(value) !== undefined;
+
 /** A mask given to a call. */
 export function readMask(value: unknown, where: string): Bits {
   const known = VisibilityMask.bitsOf(value);

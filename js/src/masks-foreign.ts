@@ -1,7 +1,7 @@
 /** Masks of other systems, taken by the meaning they have there. */
 import { fail, kindOf, refuse, shape } from "./errors.js";
 import { checkBytes } from "./heap.js";
-import { type Bits, FLOATS, makeMask, readBits, readMask } from "./mask.js";
+import { type Bits, FLOATS, isMask, makeMask, readBits, readMask } from "./mask.js";
 import { later, positiveInteger, readOptions } from "./options.js";
 import { checkAttached, checkLength, product, readTensor } from "./tensors.js";
 import type { Mask, MaskTensor, TensorLike } from "./types.js";
@@ -22,6 +22,7 @@ export function fromTorch(
   const table = { heads: positiveInteger, keyPaddingMask: later<ForeignMask>() };
   const { heads, keyPaddingMask } = readOptions(options, table, where);
   const hidden = (value: unknown, name: string): Bits => {
+    if (isMask(value)) fail("not-a-mask", `${name} is a Mask already (1 = may attend); use it as it is.`);
     const { data, dims } = readTensor(value, name, "not-a-mask", "{ data, dims }");
     if (FLOATS.includes(kindOf(data))) return { bits: readAdditive(data as Float32Array, dims, name), dims };
     return { bits: readBits(data, dims, name).map((bit) => 1 - bit), dims };

@@ -132,14 +132,15 @@ export function from(given: Mask | MaskTensor | readonly number[], visible?: (..
   }
   if (typeof visible !== "function") refuse("bad-option", `${where}: the second argument`, "a function", visible);
   const dims = readDims(given, where);
-  return draw(dims.length > 0 ? dims : [1], (row, line) => {
+  if (dims.length < 1) refuse("bad-dims", `${where}: dims`, "at least one length", dims);
+  return draw(dims, (row, line) => {
     const index: number[] = new Array(dims.length);
     for (let axis = dims.length - 2, rest = line; axis >= 0; axis--) {
       index[axis] = rest % dims[axis]!;
       rest = Math.floor(rest / dims[axis]!);
     }
     for (let j = 0; j < row.length; j++) {
-      if (dims.length > 0) index[dims.length - 1] = j;
+      index[dims.length - 1] = j;
       const answer: unknown = visible(...index);
       row[j] = toBit(answer);
       if (row[j]! > 1)
