@@ -5,13 +5,13 @@ import { attentionShape, rawView } from "./shapes.js";
 import { readFloats } from "./tensors.js";
 import type { AttentionResult } from "./types.js";
 
-const OPTIONS = { heads: positiveInteger, kvHeads: positiveInteger, ...SCORE_OPTIONS, out: later<unknown>() };
+export const ATTENTION_OPTIONS = { heads: positiveInteger, kvHeads: positiveInteger, ...SCORE_OPTIONS, out: later<unknown>() };
 const OUT = { output: later<unknown>(), weights: later<unknown>(), logSumExp: later<unknown>() };
 
 /** lb.attention: checks, plans the memory, runs the core once, brings the results out. */
 export function attention(heap: Heap, q: unknown, k: unknown, v: unknown, given: unknown): AttentionResult {
   heap.raw; // throws where the instance is disposed, before anything else is said
-  const options = readOptions(given, OPTIONS, "attention");
+  const options = readOptions(given, ATTENTION_OPTIONS, "attention");
   const [queries, keys, values] = [readFloats(q, "q", heap), readFloats(k, "k", heap), readFloats(v, "v", heap)];
   const { geometry, layouts, outputDims } = attentionShape(queries.dims, keys.dims, values.dims, options);
 

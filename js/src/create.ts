@@ -1,4 +1,7 @@
+import { assertCausal } from "./assert-causal.js";
 import { attention } from "./attention.js";
+import { diagnose } from "./diagnose.js";
+import type { CausalReport, Diagnosis } from "./diagnose-types.js";
 import { Heap } from "./heap.js";
 import { loadModule } from "./load.js";
 import { makeLayer } from "./multi-head.js";
@@ -40,6 +43,14 @@ class Instance implements Lookback {
 
   tensor(data: unknown, dims: unknown): WasmTensor {
     return makeTensor(this.#heap, data, dims);
+  }
+
+  diagnose(q: unknown, k: unknown, v: unknown, options?: unknown): Diagnosis {
+    return diagnose(this.#heap, q, k, v, options);
+  }
+
+  assertCausal(fn: unknown, options: unknown): Promise<CausalReport> {
+    return assertCausal(fn, options);
   }
 
   memory(): MemoryReport {

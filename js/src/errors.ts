@@ -36,6 +36,9 @@ export type ErrorCode =
   | "bad-weights-request"
   | "bad-out"
   | "bad-parts"
+  // assertCausal
+  | "not-causal"
+  | "not-deterministic"
   // State dicts
   | "state-missing"
   | "state-unknown"

@@ -1,4 +1,13 @@
 /** What both entries, node.ts and web.ts, export. */
+export type {
+  AssertCausalOptions,
+  CausalReport,
+  Diagnosis,
+  Finding,
+  FindingCode,
+  SequenceFunction,
+  SequenceOutput,
+} from "./diagnose-types.js";
 export { type ErrorCode, LookbackError } from "./errors.js";
 export type { Integers, MaskPlacement, MaskWindow } from "./masks.js";
 export * as masks from "./masks.js";

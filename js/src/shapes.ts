@@ -13,7 +13,7 @@ export interface Geometry {
 }
 
 /** How row-major data is seen as [batch, heads, length, width]; strides in elements. */
-interface Layout {
+export interface Layout {
   readonly batch: number;
   readonly heads: number;
   readonly length: number;

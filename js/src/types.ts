@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** The public types of `lookback`. Shapes use the words of the field: B batch, H heads, Lq / Lk query and key length. */
+import type { AssertCausalOptions, CausalReport, Diagnosis, SequenceFunction } from "./diagnose-types.js";
 
 /** A dense tensor in row-major order: what onnxruntime's and transformers.js' tensors already are. */
 export interface TensorLike<Data = ArrayLike<number> | ArrayBufferView> {
@@ -211,6 +212,21 @@ export interface Lookback {
   multiHeadAttention(config: MultiHeadAttentionConfig): MultiHeadAttention;
   /** A tensor in wasm memory, with a copy of `data` or (null) zeros. */
   tensor(data: ArrayLike<number> | null, dims: readonly number[]): WasmTensor;
+  /**
+   * Looks for what commonly goes wrong in a call of `attention` with these arguments: rows that see nothing, masks that are inverted or leak,
+   * biases that were masks, scales forgotten, heads that do nothing. Long inputs are sampled; memory stays far below L².
+   */
+  diagnose<Given extends AttentionOptions>(
+    q: FloatTensor,
+    k: FloatTensor,
+    v: FloatTensor,
+    options?: Only<AttentionOptions, Given>,
+  ): Diagnosis;
+  /**
+   * Disturbs inputs to prove that fn's output at position i depends on no input after i, or throws 'not-causal' with the first leak. Calls fn
+   * `length` times or so, one after the other.
+   */
+  assertCausal(fn: SequenceFunction, options: AssertCausalOptions): Promise<CausalReport>;
   /** What live objects hold; the scratch memory of calls is not one of them. */
   memory(): MemoryReport;
   dispose(): void;
