@@ -13,6 +13,8 @@ export type { Integers, MaskPlacement, MaskWindow } from "./masks.js";
 export * as masks from "./masks.js";
 export type { ForeignMask } from "./masks-foreign.js";
 export { type AttentionPart, type MergedAttention, type MergeOptions, mergeAttention } from "./merge.js";
+export type { NamedTensors, StateDictOptions } from "./state-dicts.js";
+export * as stateDicts from "./state-dicts.js";
 export type {
   AttentionOptions,
   AttentionResult,
