@@ -14,25 +14,17 @@ template <int Rows>
     sum[r][0] = simd::splat(0.0F);
     sum[r][1] = simd::splat(0.0F);
   }
-  const auto step = [&](const float* p, const float* v) {
-    const Batch v0 = simd::load(v);
-    const Batch v1 = simd::load(v + simd::lanes);
+  // Not unrolled: LLVM's wasm backend then sinks each sum's multiply-adds together, and all their operands are spilled.
+#pragma clang loop unroll(disable)
+  for (Index key = 0; key < key_count; ++key) {
+    const Batch v0 = simd::load(values);
+    const Batch v1 = simd::load(values + simd::lanes);
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r) {
-      const Batch weight = simd::load_splat(p + r);
+      const Batch weight = simd::load_splat(probabilities + r);
       sum[r][0] = simd::madd(weight, v0, sum[r][0]);
       sum[r][1] = simd::madd(weight, v1, sum[r][1]);
     }
-  };
-  Index key = 0;
-  for (; key + 4 <= key_count; key += 4) {
-#pragma clang loop unroll(full)
-    for (int k = 0; k < 4; ++k) step(probabilities + k * tile_queries, values + k * panel_width);
-    probabilities += 4 * tile_queries;
-    values += 4 * panel_width;
-  }
-  for (; key < key_count; ++key) {
-    step(probabilities, values);
     probabilities += tile_queries;
     values += panel_width;
   }
