@@ -10,9 +10,9 @@ import type { Mask, MaskTensor, TensorLike } from "./types.js";
 export type ForeignMask = MaskTensor | TensorLike<Float32Array>;
 
 /**
- * The masks of torch.nn.MultiheadAttention, where true = hidden (or float: 0 and −∞): `attn_mask` [Lq, Lk] or [B·heads, Lq, Lk], and, as an
- * option, `key_padding_mask` [B, Lk] or [Lk]. Either may be null. `heads` tells a 3-D attn_mask's batch from its heads where there is no
- * keyPaddingMask to tell it. (The mask of scaled_dot_product_attention means what masks mean here: `masks.from`.)
+ * The masks of torch.nn.MultiheadAttention, where true = hidden (or float: 0 and −∞): `attn_mask` [Lq, Lk] or [B·heads, Lq, Lk], and, as
+ * an option, `key_padding_mask` [B, Lk] or [Lk]. Either may be null. `heads` tells a 3-D attn_mask's batch from its heads where no
+ * keyPaddingMask does. (The mask of scaled_dot_product_attention means what masks mean here: `masks.from`.)
  */
 export function fromTorch(
   attnMask: ForeignMask | null,
@@ -51,10 +51,10 @@ export function fromTorch(
 }
 
 /**
- * The masks of keras.layers.MultiHeadAttention, where 1 = may attend: `attention_mask` [T, S] or [B, T, S] (for every head) or
- * [B, heads, T, S], and, as options, the padding masks [B, T] of the query, [B, S] of the value and of the key; all of them apply. Where only those
- * are used, attentionMask is null. `use_causal_mask` is the option `causal` with queryOffset 'start'. A query that is padding sees nothing and gives 0
- * here; Keras gives it numbers that are meant to be ignored.
+ * The masks of keras.layers.MultiHeadAttention, where 1 = may attend: `attention_mask` [T, S], [B, T, S] (for every head) or
+ * [B, heads, T, S], and, as options, the padding masks [B, T] of the query and [B, S] of the value and of the key; all of them apply, and
+ * any of them may be null. `use_causal_mask` is the call's `causal: true, queryOffset: "start"`. A query that is padding sees nothing: it
+ * gives 0 here, and in Keras numbers that nobody is meant to use.
  */
 export function fromKeras(
   attentionMask: Mask | ForeignMask | null,
@@ -82,8 +82,8 @@ export function fromKeras(
 }
 
 /**
- * The `attn_mask` of ONNX's Attention, where true = may attend (or float: 0 and −∞; other numbers are a bias). With `keyLength` (past + new
- * keys) a mask with fewer columns hides the rest, as from opset 24 on; a single column, too, which otherwise broadcasts.
+ * The `attn_mask` of ONNX's Attention, where true = may attend (or float: 0 and −∞; other numbers are a bias). With `keyLength` (past +
+ * new keys) a mask of fewer columns hides the rest, as from opset 24 on: a single column, too, which would broadcast otherwise.
  */
 export function fromONNX(mask: ForeignMask, options?: { keyLength?: number }): Mask {
   const where = "masks.fromONNX";

@@ -43,8 +43,8 @@ export function mergeAttention(parts: readonly AttentionPart[], options?: MergeO
     if (shape(output.dims) !== shape(first.output.dims) || shape(lse.dims) !== shape(first.lse.dims)) {
       fail(
         "bad-parts",
-        `${where}: all parts must have the same dims; output ${shape(first.output.dims)} and logSumExp ${shape(first.lse.dims)} of part 0, ` +
-          `${shape(output.dims)} and ${shape(lse.dims)} of part ${n}.`,
+        `${where}: all parts must have the same dims; part 0: output ${shape(first.output.dims)}, logSumExp ` +
+          `${shape(first.lse.dims)}; part ${n}: output ${shape(output.dims)}, logSumExp ${shape(lse.dims)}.`,
       );
     }
   }
@@ -98,8 +98,8 @@ function readRows(output: readonly number[], lse: readonly number[], where: stri
   if (!fits) {
     fail(
       "bad-parts",
-      `${where}: output must be [B, H, Lq, valueDim], [B, Lq, H·valueDim] or [Lq, H·valueDim] and logSumExp [B, H, Lq]; received ${shape(output)} ` +
-        `and ${shape(lse)}.`,
+      `${where}: output must be [B, H, Lq, valueDim], [B, Lq, H·valueDim] or [Lq, H·valueDim], and logSumExp ` +
+        `[B, H, Lq]; received ${shape(output)} and ${shape(lse)}.`,
     );
   }
   return { heads, length, width: rank === 4 ? folded : folded / heads };

@@ -1,6 +1,6 @@
 /**
- * Self-attention forward in the layouts of BERT, GPT-2, Llama and Keras, each read by that layout's own indexing and by its own names, in float64 and
- * plain loops. Nothing is shared with the package. Positions (Llama's rotary) are left out: they are not the parameters' business.
+ * Self-attention forward in the layouts of BERT, GPT-2, Llama and Keras, each read by that layout's own indexing and names, in float64
+ * and plain loops. Nothing is shared with the package. Positions (Llama's rotary) are left out: they are not the parameters' business.
  */
 
 // Taken once: inside Jest's realm a look-up of a global is slow.
