@@ -194,7 +194,7 @@ function spread(last: number, count: number): number[] {
   return Array.from({ length: count }, (_, i) => 1 + Math.round((i * (last - 1)) / Math.max(1, count - 1)));
 }
 
-/** Halves the disturbed inputs until one is left, and throws. */
+/** Finds the last, then the first of the inputs that it takes, by halving, and throws. */
 async function report(
   probe: Probe,
   row: number,
@@ -202,28 +202,33 @@ async function report(
   change: Change,
   { length, nan, tolerance = 0 }: AssertCausalOptions,
 ): Promise<never> {
-  let [from, to] = [limit, length];
-  const changed = async (a: number, b: number): Promise<Change | undefined> => {
-    const ranges = Array.from({ length: row + 1 }, (_, r) => (r === row ? ([a, b] as const) : ([0, 0] as const)));
-    const limits = ranges.map((_, r) => (r === row ? limit : 0));
-    return (await probe.changes(ranges, limits))[row];
-  };
   let found = change;
-  while (to - from > 1) {
-    const middle = (from + to) >> 1;
-    const left = await changed(from, middle);
-    const right = left ? undefined : await changed(middle, to);
-    if (!left && !right) break; // only together
-    if (left) to = middle;
-    else from = middle;
-    found = (left ?? right)!;
+  const changed = async (from: number, to: number): Promise<boolean> => {
+    const ranges = Array.from({ length: row + 1 }, (_, r) => (r === row ? ([from, to] as const) : ([0, 0] as const)));
+    const limits = ranges.map((_, r) => (r === row ? limit : 0));
+    const seen = (await probe.changes(ranges, limits))[row];
+    found = seen ?? found;
+    return seen !== undefined;
+  };
+  let [enough, tooFew] = [length, limit];
+  while (enough - tooFew > 1) {
+    const middle = (enough + tooFew) >> 1;
+    if (await changed(limit, middle)) enough = middle;
+    else tooFew = middle;
+  }
+  const to = enough;
+  let [from, tooLate] = [limit, to];
+  while (tooLate - from > 1) {
+    const middle = (tooLate + from) >> 1;
+    if (await changed(middle, to)) from = middle;
+    else tooLate = middle;
   }
   const size = Number.isNaN(found.size) ? "becomes NaN" : `changes by ${Number(found.size.toPrecision(3))}`;
-  const cause = to - from === 1 ? `position ${from} is` : `positions ${from} to ${to - 1} are`;
+  const cause = to - from === 1 ? `input at position ${from} is` : `inputs at positions ${from} to ${to - 1} are`;
   const tiny = tolerance === 0 && found.size < 1e-5;
   return fail(
     "not-causal",
-    `${WHERE}: the output at position ${found.position} ${size} when the input at ${cause} ${nan ? "NaN" : "changed"}: it sees the future. ` +
+    `${WHERE}: the output at position ${found.position} ${size} when the ${cause} ${nan ? "NaN" : "changed"}: it sees the future. ` +
       "Give every attention causal: true; where it is given, look for an inverted mask, a wrong queryOffset ('start' or 'end'), a finite " +
       "negative bias in place of −∞, and anything that mixes positions (a norm over the length, a centred convolution)." +
       (tiny ? " If that is mere rounding (sums whose order depends on the data), give a tolerance." : ""),

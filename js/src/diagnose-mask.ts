@@ -109,7 +109,7 @@ function judge(see: (i: number, j: number) => boolean, pattern: MaskPattern, off
   if (futureSeen >= 0.99 * future) {
     if (pastSeen <= 0.01 * past && diagonalSeen === diagonal) return { kind: "transposed", cells };
     // With the whole past visible as well, it is a mask that hides each token from itself.
-    return diagonalSeen === 0 && past - pastSeen >= rows / 2 ? { kind: "inverted", cells } : undefined;
+    return diagonalSeen < diagonal / 2 && past - pastSeen >= rows / 2 ? { kind: "inverted", cells } : undefined;
   }
   const ratio = futureSeen / future / (pastSeen / past); // Infinity and NaN where no past is seen
   if (futureSeen === nextSeen && nextSeen === next && ratio <= WIDE_SHARE) return { kind: "wide", cells };
@@ -171,7 +171,7 @@ function maskFinding(kind: Kind, judged: Judged[], { name, offsets }: MaskPatter
   if (kind === "inverted" || kind === "transposed") {
     const what =
       kind === "inverted"
-        ? `looks inverted: it shows ${percent(futureSeen / future)} of the future, hides every token from itself and shows ${percent(pastSeen / past)} ` +
+        ? `looks inverted: it shows ${percent(futureSeen / future)} of the future, hides tokens from themselves and shows ${percent(pastSeen / past)} ` +
           "of the past. Here 1 means may attend: take masks.fromTorch(…) for a mask of nn.MultiheadAttention, or masks.from(mask).not()."
         : "looks transposed: every row sees itself and the future, and no past. Rows are queries, columns are keys.";
     const numbers = { future: futureSeen / future, past: pastSeen / past };
