@@ -1,6 +1,6 @@
 import { HIDING } from "./diagnose-mask.js";
 import type { BiasValues, RowStatistics, Sizes } from "./diagnose-rows.js";
-import { placeOf, Sight } from "./diagnose-rows.js";
+import { MASKED, placeOf, Sight } from "./diagnose-rows.js";
 import { brief, count, listed, places } from "./diagnose-text.js";
 import type { Finding } from "./diagnose-types.js";
 import type { Layout } from "./shapes.js";
@@ -20,6 +20,7 @@ export interface Fault {
 /** The values with 0 in place of all that is not finite, so that scores say what is visible; and what was replaced. */
 export function clean(name: Fault["name"], values: Float32Array, layout: Layout): [Float32Array, Fault | undefined] {
   const { batch, heads, length, width } = layout;
+  const { isFinite } = Number; // a global looked up once: see diagnose-rows.ts
   let found = 0;
   let first: Fault["first"] | undefined;
   let copy: Float32Array | undefined;
@@ -30,7 +31,7 @@ export function clean(name: Fault["name"], values: Float32Array, layout: Layout)
         const start = b * layout.batchStride + h * layout.headStride + i * layout.rowStride;
         for (let d = 0; d < width; d++) {
           const value = values[start + d]!;
-          if (Number.isFinite(value)) continue;
+          if (isFinite(value)) continue;
           first ??= { value, place: `batch row ${b}, head ${h}, position ${i}, dim ${d}` };
           copy ??= values.slice();
           copy[start + d] = 0;
@@ -119,7 +120,7 @@ export function biasFacts(values: ArrayLike<number>): BiasFacts {
     const value = values[at]!;
     if (value === 0) zeros++;
     else if (value === 1) ones++;
-    else if (value <= HIDING && value > -Infinity) {
+    else if (value <= HIDING && value > MASKED) {
       large++;
       lowest = Math.min(lowest, value);
     }

@@ -9,6 +9,11 @@ const ONE_HOT = 0.999;
 /** A key with at least this weight has most of the row. */
 const MOST = 0.5;
 
+// Looked up once: in some hosts (vm contexts, sandboxed frames) a global costs far more than the loop's own work.
+const { exp } = Math;
+export const MASKED = -Infinity;
+const INFINITE = Infinity;
+
 /** What a row sees. */
 export const Sight = { unknown: 0, nothing: 1, something: 2, hidden: 3 } as const;
 
@@ -114,8 +119,8 @@ export class RowStatistics {
     let [total, weighted, future, standIn, square] = [0, 0, 0, 0, 0];
     for (let j = 0; j < keyLength; j++) {
       const below = row[j]! - largest;
-      if (below === -Infinity) continue;
-      const weight = Math.exp(below);
+      if (below === MASKED) continue;
+      const weight = exp(below);
       total += weight;
       weighted += weight * below;
       square += weight * weight;
@@ -143,18 +148,18 @@ export class RowStatistics {
     const hiding = this.#hiding;
     const seenFrom = (b * heads + h) * keyLength;
     let [visible, hidden, broken, top] = [0, 0, 0, -1];
-    let [largest, smallest] = [-Infinity, Infinity];
+    let [largest, smallest] = [MASKED, INFINITE];
     for (let j = 0; j < keyLength; j++) {
       const score = row[j]!;
-      if (score === -Infinity) continue;
+      if (score === MASKED) continue;
       this.seenKeys[seenFrom + j] = 1;
-      if (!(score < Infinity)) {
+      if (!(score < INFINITE)) {
         broken++;
         this.broken++;
         this.firstBroken ??= [b, h, i, j];
       } else if (hiding && hiding.values[placeOf(hiding.strides, b, h, i, j)]! <= HIDING) {
         hidden++;
-        row[j] = -Infinity;
+        row[j] = MASKED;
       } else {
         visible++;
         if (score > largest) [largest, top] = [score, j];
