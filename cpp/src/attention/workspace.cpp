@@ -42,7 +42,7 @@ double plan(const AttentionCall& call, Planner& planner, Workspace& parts) noexc
   parts.accumulator_stride = parts.value_panel_count * panel_width;
   parts.query_panels = planner.take<float>(depth * tile_queries);
   parts.scores = planner.take<float>(static_cast<double>(block_keys * tile_queries));
-  parts.accumulators = planner.take<float>(static_cast<double>(tile_queries * parts.accumulator_stride));
+  parts.accumulators = planner.take<float>(static_cast<double>(tile_queries) * static_cast<double>(parts.accumulator_stride));
   parts.value_panels = planner.take<float>(static_cast<double>(parts.accumulator_stride) * key_length);
   parts.block_maxima = planner.take<float>(blocks * tile_queries);
   parts.block_is_finite = planner.take<std::uint8_t>(blocks);
