@@ -16,10 +16,11 @@ namespace lookback::kernels {
   const bool finite = witness == 0.0F;
   const float scale = finite ? largest / 127.0F : std::numeric_limits<float>::quiet_NaN();
   // A scale that vanishes (the row is 0 or nearly so) gives zeros; one that is NaN is kept by any quantity but must not be cast.
-  const float inverse = finite && scale > 0.0F ? 127.0F / largest : 0.0F;
+  // In float64, because the inverse of a tiny scale is beyond float32.
+  const double inverse = finite && scale > 0.0F ? 1.0 / static_cast<double>(scale) : 0.0;
   for (Index i = 0; i < count; ++i) {
-    const float value = finite ? std::clamp(row[i] * inverse, -127.0F, 127.0F) : 1.0F;
-    quantized[i] = static_cast<std::int8_t>(std::lrintf(value));
+    const double value = finite ? std::clamp(static_cast<double>(row[i]) * inverse, -127.0, 127.0) : 1.0;
+    quantized[i] = static_cast<std::int8_t>(std::lrint(value));
   }
   return scale;
 }
