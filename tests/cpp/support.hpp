@@ -26,8 +26,16 @@ inline constexpr float untouched = -1.2345e30F;
 class Random {
  public:
   explicit Random(std::uint32_t seed) : engine_(seed) {}
+  /// Decisions of a fuzzer come first, two bytes each; when they are used up, those of an engine follow.
+  Random(const std::uint8_t* decisions, std::size_t size) : decisions_(decisions), left_(size / 2) {}
 
-  std::uint32_t bits() { return static_cast<std::uint32_t>(engine_()); }
+  std::uint32_t bits() {
+    if (left_ == 0) return static_cast<std::uint32_t>(engine_());
+    --left_;
+    const std::uint32_t low = *decisions_++;
+    const std::uint32_t decision = low | static_cast<std::uint32_t>(*decisions_++) << 8;
+    return decision * 0x9e3779b1U;  // spread over all bits
+  }
   /// 0 … count − 1.
   Index below(Index count) { return static_cast<Index>(bits() % static_cast<std::uint32_t>(count)); }
   bool chance(int percent) { return below(100) < percent; }
@@ -41,6 +49,8 @@ class Random {
 
  private:
   std::mt19937 engine_;
+  const std::uint8_t* decisions_ = nullptr;
+  std::size_t left_ = 0;
 };
 
 /// Every length from 0 to 4 tiles and 3, and primes beyond.
