@@ -1,15 +1,21 @@
+import { alibiSlopes } from "./alibi.js";
 import { type Broadcast, rawBroadcast, scoreStrides } from "./broadcast.js";
+import { readCache } from "./cache.js";
 import { fail } from "./errors.js";
-import { type At, type Block, checkBytes, type Heap, type Job, type Output, type Place } from "./heap.js";
+import type { At, Heap, Job, Place, Source } from "./heap.js";
+import { readKeyLengths, readKeyMask } from "./keys.js";
+import { readPerHead } from "./lists.js";
 import { readMask } from "./mask.js";
 import type { RawAttentionCall } from "./module.js";
 import { queryOffsets } from "./offset.js";
 import { finite, flag, later, notNegative, type OptionsOf } from "./options.js";
+import { planResults, type Results } from "./results.js";
 import { type Geometry, rawView } from "./shapes.js";
-import { product, readFloats, readTarget, tensorOf } from "./tensors.js";
-import type { AttentionResult, Mask, MaskTensor, QueryOffset, Tensor, WasmTensor } from "./types.js";
-import { isWasmTensor } from "./wasm-tensor.js";
+import { planSummary, readSummary, type SummaryPlan } from "./summary.js";
+import { readFloats } from "./tensors.js";
+import type { AttentionResult, Mask, MaskTensor, QueryOffset } from "./types.js";
 import { planWeights, type WeightsPlan } from "./weights.js";
+import { readWindow, UNLIMITED } from "./window.js";
 
 /** The options that every kind of attention call has. A new rule adds its option here, and its line in `planScores`. */
 export const SCORE_OPTIONS = {
@@ -17,146 +23,144 @@ export const SCORE_OPTIONS = {
   softcap: notNegative,
   causal: flag,
   queryOffset: later<QueryOffset>(),
+  window: readWindow,
   mask: later<Mask | MaskTensor>(),
   bias: later<unknown>(),
+  keyLengths: later<unknown>(),
+  keyMask: later<unknown>(),
+  alibi: later<unknown>(),
+  sinks: later<unknown>(),
+  cache: later<unknown>(),
   weights: later<unknown>(),
   logSumExp: flag,
+  summary: readSummary,
 };
 export type ScoreOptions = OptionsOf<typeof SCORE_OPTIONS>;
 
-/** The core's word for a window side without an end. */
-const UNLIMITED = 2147483647;
-
-type ResultName = "output" | "weights" | "logSumExp";
-type Out = { [Name in ResultName]?: unknown };
-
-/** Everything of a call but q, k, v and the output: checked, and placed in `job`. */
+/** Everything of a call but q, k, v: checked, and placed in `job`. */
 export interface ScorePlan {
+  /** With a cache its keys are those stored and the new ones. */
   readonly geometry: Geometry;
   readonly options: ScoreOptions;
-  readonly offsets: Place;
+  readonly newLength: number;
+  readonly places: {
+    readonly cache: Place | undefined;
+    readonly queryOffsets: Place;
+    readonly keyLengths: Place | undefined;
+    readonly keyMask: Place | undefined;
+    readonly alibiSlopes: Place | undefined;
+    readonly sinks: Place | undefined;
+    readonly weightsHeads: Place | undefined;
+  };
   readonly mask: Broadcast | undefined;
   readonly bias: Broadcast | undefined;
-  readonly weightsHeads: Place | undefined;
   readonly weights: WeightsPlan | undefined;
-  readonly logSumExpDims: readonly number[] | undefined;
+  readonly results: Results;
+  readonly summary: SummaryPlan | undefined;
 }
 
-export function planScores(job: Job, heap: Heap, geometry: Geometry, options: ScoreOptions): ScorePlan {
-  const { batch, heads, queryLength, keyLength } = geometry;
-  const scoreDims = [batch, heads, queryLength, keyLength] as const;
-  const offsets = queryOffsets(options.queryOffset, options.causal === true, batch, queryLength, keyLength);
-  const given = options.mask === undefined ? undefined : readMask(options.mask, "mask");
-  const mask = given && { strides: scoreStrides(given.dims, scoreDims, "mask"), place: job.input(given.bits) };
-  const added = options.bias === undefined ? undefined : readFloats(options.bias, "bias", heap, "bias-is-mask");
-  const bias = added && { strides: scoreStrides(added.dims, scoreDims, "bias"), place: job.input(added.source) };
-  const weights = planWeights(options.weights, geometry);
-  if (weights) checkBytes(product(weights.dims) * 4, `weights of dims [${weights.dims.join(", ")}]`);
-  const weightsHeads = weights?.heads && job.input(weights.heads);
-  const logSumExpDims = options.logSumExp ? [batch, heads, queryLength] : undefined;
-  return { geometry, options, offsets: job.input(offsets), mask, bias, weights, weightsHeads, logSumExpDims };
+/** What makes the position of the queries matter, if anything does (R6). */
+export function positionalOption({ causal, window, alibi, summary }: ScoreOptions): string | undefined {
+  if (causal) return "causal";
+  if (window && (window.left < UNLIMITED || window.right < UNLIMITED)) return "window";
+  if (alibi) return "alibi";
+  return summary?.distance ? "summary.distance" : undefined;
 }
 
-/** A result under its name: where the core writes it, and how the caller gets it. */
-export interface Result {
-  readonly output: Output;
-  tensor(): Tensor | WasmTensor;
-}
-
-export type Results = Partial<Record<ResultName, Result>>;
-
-/** Plans the results that have dims. Call it after every job.input(). */
-export function planResults(
+/** `tokens`: the sizes of the operands. Call it after every job.input() of operands. */
+export function planScores(
   job: Job,
   heap: Heap,
-  dims: Record<ResultName, readonly number[] | undefined>,
-  out: Out = {},
-): Results {
-  const results: Results = {};
-  const targets: { name: string; target: ReturnType<typeof readTarget> }[] = [];
-  for (const name of Object.keys(dims) as ResultName[]) {
-    const given = out[name];
-    const own = dims[name];
-    if (own === undefined) {
-      if (given !== undefined) fail("bad-out", `out.${name} is given, but option ${name} does not ask for it.`);
-      continue;
-    }
-    checkBytes(product(own) * 4, `${name} of dims [${own.join(", ")}]`);
-    const target = given === undefined ? undefined : readTarget(given, own, `out.${name}`, heap);
-    if (target) {
-      const other = targets.find((earlier) => overlap(earlier.target, target));
-      if (other) fail("bad-out", `out.${name} and out.${other.name} share memory; give each its own.`);
-      targets.push({ name, target });
-    }
-    const output = job.output(product(own), target);
-    results[name] = {
-      output,
-      tensor: () =>
-        isWasmTensor(given) ? given : tensorOf((target as Float32Array | undefined) ?? output.values!, own),
-    };
+  tokens: Geometry,
+  options: ScoreOptions,
+  outputDims: readonly number[],
+  out?: unknown,
+): ScorePlan {
+  const { batch, heads, queryLength, keyLength: newLength } = tokens;
+  const given = <T>(value: unknown, read: () => T): T | undefined => (value === undefined ? undefined : read());
+  const input = (source: Source | undefined) => source && job.input(source);
+
+  const keyLengths = given(options.keyLengths, () => readKeyLengths(options.keyLengths, batch, newLength));
+  const keyMask = given(options.keyMask, () => readKeyMask(options.keyMask, batch, newLength));
+  const cache = given(options.cache, () => readCache(options.cache, heap));
+  if (cache && options.queryOffset !== undefined) {
+    fail("bad-query-offset", "With a cache queryOffset is the number of tokens that each row holds: leave it out.");
   }
-  return results;
+  const stored = cache?.serve(tokens, keyLengths, options.window?.left) ?? 0;
+  const geometry = { ...tokens, keyLength: stored + newLength };
+
+  const scoreDims = [batch, heads, queryLength, geometry.keyLength] as const;
+  const offsets = queryOffsets(options.queryOffset, cache ? undefined : positionalOption(options), tokens, keyLengths);
+  const bits = given(options.mask, () => readMask(options.mask, "mask"));
+  const mask = bits && { strides: scoreStrides(bits.dims, scoreDims, "mask"), place: job.input(bits.bits) };
+  const added = given(options.bias, () => readFloats(options.bias, "bias", heap, "bias-is-mask"));
+  const bias = added && { strides: scoreStrides(added.dims, scoreDims, "bias"), place: job.input(added.source) };
+  const weights = planWeights(options.weights, geometry);
+  const places = {
+    cache: cache?.place(),
+    queryOffsets: job.input(offsets),
+    keyLengths: input(keyLengths),
+    keyMask: input(keyMask),
+    alibiSlopes: input(alibiSlopes(options.alibi, heads)),
+    sinks: input(given(options.sinks, () => readPerHead(options.sinks, "sinks", heads, -Infinity))),
+    weightsHeads: input(weights?.heads),
+  };
+
+  const logSumExp = options.logSumExp ? [batch, heads, queryLength] : undefined;
+  const results = planResults(job, heap, { output: outputDims, weights: weights?.dims, logSumExp }, out);
+  const summary = planSummary(job, options.summary, geometry);
+  return { geometry, options, newLength, places, mask, bias, weights, results, summary };
 }
 
-function overlap(a: Float32Array | Block, b: Float32Array | Block): boolean {
-  if (a === b) return true;
-  if ("heap" in a || "heap" in b || a.buffer !== b.buffer) return false;
-  return a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength;
-}
-
-export function finishResults(results: Results): AttentionResult {
-  return Object.fromEntries(
-    Object.entries(results).map(([name, result]) => [name, result.tensor()]),
-  ) as unknown as AttentionResult;
+export function finishResults({ results, summary }: ScorePlan): AttentionResult {
+  const named = Object.entries(results).map(([name, result]) => [name, result.tensor()]);
+  if (summary) named.push(["summary", summary.summary() as never]);
+  return Object.fromEntries(named) as AttentionResult;
 }
 
 /** The record of the core for a plan; the layer leaves the views out. */
 export function rawCall(
   plan: ScorePlan,
-  results: Results,
   at: At,
   workspace: number,
   workspaceBytes: number,
   views?: Pick<RawAttentionCall, "queries" | "keys" | "values" | "output">,
 ): RawAttentionCall {
-  const { geometry, options, weights } = plan;
+  const { geometry, options, places, weights, results, summary } = plan;
   const none = rawView(0);
-  const { queries, keys, values, output } = views ?? { queries: none, keys: none, values: none, output: none };
+  const [mapRows, mapColumns] = summary?.mapDims ?? [0, 0];
   return {
-    queries,
-    keys,
-    values,
-    output,
+    ...(views ?? { queries: none, keys: none, values: none, output: none }),
     ...geometry,
     scale: options.scale ?? 1 / Math.sqrt(geometry.headDim),
     softcap: options.softcap ?? 0,
     causal: options.causal === true,
-    queryOffsets: at(plan.offsets),
+    queryOffsets: at(places.queryOffsets),
     mask: rawBroadcast(at(plan.mask?.place), plan.mask?.strides ?? []),
     bias: rawBroadcast(at(plan.bias?.place), plan.bias?.strides ?? []),
     weights: at(results.weights?.output.place),
     weightsKind: weights?.kind ?? 0,
-    weightsHeads: at(plan.weightsHeads),
+    weightsHeads: at(places.weightsHeads),
     weightsHeadCount: weights?.dims[1] ?? 0,
     weightsQueryFrom: weights?.from ?? 0,
     weightsQueryTo: weights?.to ?? 0,
     logSumExp: at(results.logSumExp?.output.place),
-    windowLeft: UNLIMITED,
-    windowRight: UNLIMITED,
-    keyLengths: 0,
-    keyMask: 0,
-    alibiSlopes: 0,
-    sinks: 0,
-    cache: 0,
-    newLength: 0,
-    topK: 0,
-    topIndices: 0,
-    topWeights: 0,
-    entropy: 0,
-    distance: 0,
-    map: 0,
-    mapRows: 0,
-    mapColumns: 0,
+    windowLeft: options.window?.left ?? UNLIMITED,
+    windowRight: options.window?.right ?? UNLIMITED,
+    keyLengths: at(places.keyLengths),
+    keyMask: at(places.keyMask),
+    alibiSlopes: at(places.alibiSlopes),
+    sinks: at(places.sinks),
+    cache: at(places.cache),
+    newLength: plan.newLength,
+    topK: summary?.topK ?? 0,
+    topIndices: at(summary?.indices?.place),
+    topWeights: at(summary?.weights?.place),
+    entropy: at(summary?.entropy?.place),
+    distance: at(summary?.distance?.place),
+    map: at(summary?.map?.place),
+    mapRows: mapRows!,
+    mapColumns: mapColumns!,
     workspace,
     workspaceBytes,
   };

@@ -1,18 +1,22 @@
 import { assertCausal } from "./assert-causal.js";
 import { attention } from "./attention.js";
+import { makeCache } from "./cache.js";
 import { diagnose } from "./diagnose.js";
 import type { CausalReport, Diagnosis } from "./diagnose-types.js";
 import { Heap } from "./heap.js";
+import type { KvCache } from "./kv-cache-types.js";
 import { loadModule } from "./load.js";
 import { makeLayer } from "./multi-head.js";
 import { DISPOSE } from "./owned.js";
 import type { Platform } from "./platform.js";
+import { rotary } from "./rotary.js";
 import type {
   AttentionResult,
   Lookback,
   LookbackOptions,
   MemoryReport,
   MultiHeadAttention,
+  Tensor,
   Variant,
   WasmTensor,
 } from "./types.js";
@@ -35,6 +39,14 @@ class Instance implements Lookback {
 
   attention(q: unknown, k: unknown, v: unknown, options?: unknown): AttentionResult<never> {
     return attention(this.#heap, q, k, v, options) as AttentionResult<never>;
+  }
+
+  kvCache(config: unknown): KvCache {
+    return makeCache(this.#heap, config);
+  }
+
+  rotary(x: unknown, options?: unknown): Tensor & WasmTensor {
+    return rotary(this.#heap, x, options) as Tensor & WasmTensor;
   }
 
   multiHeadAttention(config: unknown): MultiHeadAttention {

@@ -1,5 +1,6 @@
 import { ATTENTION_OPTIONS, attention } from "./attention.js";
 import { scoreStrides } from "./broadcast.js";
+import { positionalOption } from "./call.js";
 import { headFindings } from "./diagnose-heads.js";
 import { biasFacts, biasFindings, blindFinding, brokenFinding, clean, faultFinding } from "./diagnose-inputs.js";
 import { HIDING, maskFindings, type Open, type Slice } from "./diagnose-mask.js";
@@ -7,6 +8,7 @@ import { type BiasValues, placeOf, RowStatistics, type Sizes } from "./diagnose-
 import { byGravity, count, percent } from "./diagnose-text.js";
 import type { Diagnosis, Finding } from "./diagnose-types.js";
 import type { Block, Heap, Source } from "./heap.js";
+import { readKeyLengths } from "./keys.js";
 import { readMask } from "./mask.js";
 import { queryOffsets } from "./offset.js";
 import { readOptions } from "./options.js";
@@ -22,6 +24,8 @@ const SLICE_CELLS = 2 ** 20;
 /** Scores looked at in all, about a second's work; of more, slices spread evenly are taken. */
 const MAX_CELLS = 2 ** 25;
 
+const { cache: _, ...DIAGNOSE_OPTIONS } = ATTENTION_OPTIONS; // a call with a cache changes it
+
 /** Rows of the query, mask or bias: the last dim but one, in one array type with the original. */
 interface Rows<Data> {
   readonly data: Data;
@@ -30,7 +34,7 @@ interface Rows<Data> {
 
 export function diagnose(heap: Heap, q: unknown, k: unknown, v: unknown, given: unknown): Diagnosis {
   heap.raw; // throws where the instance is disposed
-  const options = readOptions(given, ATTENTION_OPTIONS, "diagnose");
+  const options = readOptions(given, DIAGNOSE_OPTIONS, "diagnose");
   const operands = [readFloats(q, "q", heap), readFloats(k, "k", heap), readFloats(v, "v", heap)] as const;
   const [qDims, kDims, vDims] = operands.map(({ dims }) => dims) as [readonly number[], readonly number[], number[]];
   const { geometry, layouts } = attentionShape(qDims, kDims, vDims, options);
@@ -44,9 +48,11 @@ export function diagnose(heap: Heap, q: unknown, k: unknown, v: unknown, given: 
   const addedValues = added && valuesOf(heap, added);
   const bias = added && { values: addedValues!, strides: scoreStrides(added.dims, scoreDims, "bias") };
   const facts = bias && biasFacts(bias.values);
-  const positional = options.causal === true;
-  const offsets = queryOffsets(options.queryOffset, positional, batch, queryLength, keyLength);
-  const aligned = positional || options.queryOffset !== undefined || queryLength === keyLength ? offsets : undefined;
+  const positional = positionalOption(options);
+  const lengths = options.keyLengths === undefined ? undefined : readKeyLengths(options.keyLengths, batch, keyLength);
+  const offsets = queryOffsets(options.queryOffset, positional, sizes, lengths);
+  const aligned =
+    positional !== undefined || options.queryOffset !== undefined || queryLength === keyLength ? offsets : undefined;
 
   const [queries, queryFault] = clean("q", valuesOf(heap, operands[0]), layouts.queries);
   const [keys, keyFault] = clean("k", valuesOf(heap, operands[1]), layouts.keys);
@@ -69,6 +75,7 @@ export function diagnose(heap: Heap, q: unknown, k: unknown, v: unknown, given: 
         bias: added && part(addedValues!, added.dims),
         weights: "masked",
         logSumExp: undefined,
+        summary: undefined,
         out: undefined,
       });
       rows.add((result.weights as { data: Float32Array }).data, from, to);

@@ -36,6 +36,12 @@ export type ErrorCode =
   | "bad-weights-request"
   | "bad-out"
   | "bad-parts"
+  // Caches
+  | "cache-mismatch"
+  | "cache-full"
+  | "evicted"
+  | "rolling-window"
+  | "invalid-cache"
   // assertCausal
   | "not-causal"
   | "not-deterministic"

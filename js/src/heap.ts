@@ -29,12 +29,21 @@ export interface Place {
 /** The address of a place; 0 for an absent one. */
 export type At = (place: Place | undefined) => number;
 
+export type Values = Float32Array | Int32Array | Uint8Array;
+/** The constructor of a kind of values. */
+interface Kind<Out extends Values> {
+  readonly BYTES_PER_ELEMENT: number;
+  new (length: number): Out;
+  new (buffer: ArrayBufferLike, byteOffset: number, length: number): Out;
+}
+
 /** A result on its way out: into `target`, or into a fresh array that is `values` after the run. */
-export interface Output {
+export interface Output<Out extends Values = Float32Array> {
   readonly place: Place;
   readonly length: number;
+  readonly kind: Kind<Out>;
   readonly target: Float32Array | Block | undefined;
-  values: Float32Array | undefined;
+  values: Out | undefined;
 }
 
 export function checkBytes(bytes: number, what: string): void {
@@ -112,6 +121,11 @@ export class Heap {
     else view.set(values);
   }
 
+  /** Makes the bytes of `target` those of `source`. */
+  copy(source: Block, target: Block): void {
+    this.raw.HEAPU8.copyWithin(target.address, source.address, source.address + source.bytes);
+  }
+
   /** Everything that lives here is dead from now on, and the wasm memory can be collected. */
   dispose(): void {
     this.#raw = undefined;
@@ -134,6 +148,10 @@ export class Heap {
     return new Float32Array(this.raw.HEAPU8.buffer, address, length);
   }
 
+  ints(address: number, length: number): Int32Array {
+    return new Int32Array(this.raw.HEAPU8.buffer, address, length);
+  }
+
   copyIn(address: number, source: Source): void {
     const buffer = this.raw.HEAPU8.buffer;
     const { length } = source;
@@ -141,8 +159,8 @@ export class Heap {
       elementBytes(source) === 1
         ? new Uint8Array(buffer, address, length)
         : isInt32(source)
-          ? new Int32Array(buffer, address, length)
-          : new Float32Array(buffer, address, length);
+          ? this.ints(address, length)
+          : this.floats(address, length);
     view.set(source);
   }
 
@@ -166,7 +184,7 @@ export class Job {
   readonly #heap: Heap;
   readonly #what: string;
   readonly #inputs = new Map<Source | Block, Place>();
-  readonly #outputs: Output[] = [];
+  readonly #outputs: Output<Values>[] = [];
   #bytes = 0;
 
   constructor(heap: Heap, what: string) {
@@ -194,8 +212,17 @@ export class Job {
   /** Call this after every input(): a target that is an input as well is written at the end only. */
   output(length: number, target?: Float32Array | Block): Output {
     const inPlace = target !== undefined && "heap" in target && !this.#inputs.has(target);
-    const place = inPlace ? { block: target, offset: 0 } : this.room(length * 4);
-    const output = { place, length, target, values: undefined };
+    return this.#output(length, Float32Array, target, inPlace ? { block: target, offset: 0 } : undefined);
+  }
+
+  /** A fresh array of any kind. */
+  fresh<Out extends Values>(length: number, kind: Kind<Out>): Output<Out> {
+    return this.#output(length, kind);
+  }
+
+  #output<Out extends Values>(length: number, kind: Kind<Out>, target?: Output["target"], at?: Place): Output<Out> {
+    const place = at ?? this.room(length * kind.BYTES_PER_ELEMENT);
+    const output = { place, length, kind, target, values: undefined };
     this.#outputs.push(output);
     return output;
   }
@@ -214,7 +241,7 @@ export class Job {
     checkBytes(this.#bytes, this.#what);
     const base = heap.scratch(this.#bytes, this.#what);
     const at: At = (place) => (place ? (place.block?.address ?? base) + place.offset : 0);
-    for (const output of this.#outputs) if (output.target === undefined) output.values = freshArray(output.length);
+    for (const output of this.#outputs) if (output.target === undefined) output.values = freshArray(output);
     for (const [source, place] of this.#inputs) if (!("heap" in source)) heap.copyIn(at(place), source);
 
     const status = call(heap.raw, at, at(workspace), needed);
@@ -222,18 +249,18 @@ export class Job {
     for (const output of this.#outputs) this.#bringOut(output, at);
   }
 
-  #bringOut({ place, length, target, values }: Output, at: At): void {
+  #bringOut({ place, length, kind, target, values }: Output<Values>, at: At): void {
     if (place.block !== undefined) return;
-    const result = this.#heap.floats(at(place), length);
+    const result = new kind(this.#heap.raw.HEAPU8.buffer, at(place), length);
     if (target !== undefined && "heap" in target) this.#heap.write(target, result, length);
     else (target ?? values)?.set(result);
   }
 }
 
-function freshArray(length: number): Float32Array {
+function freshArray({ length, kind }: Output<Values>): Values {
   try {
-    return new Float32Array(length);
+    return new kind(length);
   } catch (error) {
-    return outOfMemory(length * 4, "the result", error);
+    return outOfMemory(length * kind.BYTES_PER_ELEMENT, "the result", error);
   }
 }

@@ -9,17 +9,24 @@ export type {
   SequenceOutput,
 } from "./diagnose-types.js";
 export { type ErrorCode, LookbackError } from "./errors.js";
+export type { KvCache, KvCacheAppendOptions, KvCacheConfig } from "./kv-cache-types.js";
 export type { Integers, MaskPlacement, MaskWindow } from "./masks.js";
 export * as masks from "./masks.js";
 export type { ForeignMask } from "./masks-foreign.js";
 export { type AttentionPart, type MergedAttention, type MergeOptions, mergeAttention } from "./merge.js";
+export type { Positions, RotaryEmbedding, RotaryOptions, RotaryScaling } from "./rotary-types.js";
+export { type SinusoidalOptions, sinusoidal } from "./sinusoidal.js";
 export type { NamedTensors, StateDictOptions } from "./state-dicts.js";
 export * as stateDicts from "./state-dicts.js";
 export type {
   AttentionOptions,
   AttentionResult,
   FloatTensor,
+  FullLayerConfig,
+  IntTensor,
+  LayerCacheConfig,
   LayerForwardOptions,
+  LayerStepOptions,
   Lookback,
   LookbackOptions,
   Mask,
@@ -28,9 +35,12 @@ export type {
   MultiHeadAttention,
   MultiHeadAttentionConfig,
   OutTarget,
+  PerHead,
   ProjectedMemory,
   QueryOffset,
   StateDict,
+  Summary,
+  SummaryRequest,
   Tensor,
   TensorLike,
   Variant,

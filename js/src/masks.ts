@@ -180,7 +180,11 @@ function paint(
 ): Mask {
   const [rows, columns] = readDims([queryLength, keyLength], where) as [number, number];
   const listed = isList(queryOffset) ? (queryOffset as ArrayLike<number>).length : undefined;
-  const offsets = queryOffsets(queryOffset, true, batch ?? listed ?? 1, rows, columns);
+  const offsets = queryOffsets(queryOffset, where, {
+    batch: batch ?? listed ?? 1,
+    queryLength: rows,
+    keyLength: columns,
+  });
   const lead = batch ?? listed;
   return draw([...(lead === undefined ? [] : [lead, 1]), rows, columns], (row, line) => {
     const b = Math.floor(line / rows);

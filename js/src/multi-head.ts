@@ -1,8 +1,10 @@
-import { finishResults, planResults, planScores, rawCall, SCORE_OPTIONS } from "./call.js";
+import { makeCache, readCache } from "./cache.js";
+import { finishResults, planScores, rawCall, SCORE_OPTIONS } from "./call.js";
 import { fail, shape } from "./errors.js";
 import { type At, type Heap, Job, type Place } from "./heap.js";
+import type { KvCache } from "./kv-cache-types.js";
 import type { RawRotary } from "./module.js";
-import { flag, integer, later, positiveInteger, readOptions } from "./options.js";
+import { flag, integer, later, type OptionsOf, positiveInteger, readOptions, required } from "./options.js";
 import { Owned } from "./owned.js";
 import {
   initialState,
@@ -16,6 +18,8 @@ import {
   unpackState,
 } from "./parameters.js";
 import { ProjectedKeysValues } from "./projected-memory.js";
+import { NO_ROTARY, readEmbedding, readPositions } from "./rotary.js";
+import type { RotaryEmbedding } from "./rotary-types.js";
 import { checkGroups, type Geometry } from "./shapes.js";
 import { type Operand, readFloats } from "./tensors.js";
 import type { AttentionResult, MultiHeadAttention, ProjectedMemory, StateDict, Tensor } from "./types.js";
@@ -28,31 +32,17 @@ const CONFIG = {
   valueDim: positiveInteger,
   bias: flag,
   seed: integer,
+  rotary: later<RotaryEmbedding>(),
 };
-const NO_ROTARY: RawRotary = {
-  dims: 0,
-  interleaved: false,
-  base: 10000,
-  scaling: 0,
-  factor: 1,
-  originalLength: 0,
-  lowFrequencyFactor: 1,
-  highFrequencyFactor: 4,
-  betaFast: 32,
-  betaSlow: 1,
-  attentionFactor: 0,
-};
-const FORWARD = { memory: later<unknown>(), memoryValues: later<unknown>(), ...SCORE_OPTIONS };
+const { cache, causal, queryOffset, ...STEP_SCORES } = SCORE_OPTIONS;
+const STEP = { ...STEP_SCORES, positions: later<unknown>() };
+const FORWARD = { memory: later<unknown>(), memoryValues: later<unknown>(), ...SCORE_OPTIONS, ...STEP };
+const CACHE = { batch: positiveInteger, capacity: positiveInteger, dtype: later<unknown>(), rolling: later<unknown>() };
 
 /** M1: the whole configuration, or an error with the numbers that do not fit. */
 function readConfig(given: unknown): LayerConfig {
-  const { embedDim, heads, ...rest } = readOptions(given, CONFIG, "multiHeadAttention");
-  if (embedDim === undefined || heads === undefined) {
-    fail(
-      "bad-option",
-      `multiHeadAttention: ${embedDim === undefined ? "embedDim" : "heads"} is missing; give { embedDim, heads }.`,
-    );
-  }
+  const where = "multiHeadAttention";
+  const { embedDim, heads, ...rest } = required(readOptions(given, CONFIG, where), ["embedDim", "heads"], where);
   if (embedDim % heads !== 0) {
     const fitting = Array.from({ length: 64 }, (_, n) => n + 1).filter((n) => embedDim % n === 0);
     fail(
@@ -101,6 +91,7 @@ class Layer extends Owned implements MultiHeadAttention {
   readonly config: LayerConfig;
   readonly #heap: Heap;
   readonly #projections: Projections;
+  readonly #rotary: RawRotary;
   /** Counts loads: what was projected with older weights is stale. */
   #generation = 0;
 
@@ -108,6 +99,8 @@ class Layer extends Owned implements MultiHeadAttention {
     super(heap, "This multi-head layer");
     this.#heap = heap;
     this.config = Object.freeze(readConfig(given));
+    const { rotary, embedDim, heads } = this.config;
+    this.#rotary = rotary ? readEmbedding(rotary, embedDim / heads, "multiHeadAttention: rotary") : NO_ROTARY;
     this.#projections = planProjections(heap, this.config);
     this.#pack(initialState(this.config, this.#projections));
   }
@@ -154,12 +147,28 @@ class Layer extends Owned implements MultiHeadAttention {
     }
   }
 
+  step(x: unknown, cache: unknown, given?: unknown): AttentionResult<never> {
+    this.block();
+    const options = readOptions(given, STEP, "step");
+    return this.#run(x, { ...options, causal: true, cache: readCache(cache, this.#heap) });
+  }
+
+  kvCache(given: unknown): KvCache {
+    this.block();
+    const { embedDim, heads, kvHeads } = this.config;
+    const sizes = readOptions(given, CACHE, "kvCache");
+    return makeCache(this.#heap, { ...sizes, kvHeads, headDim: embedDim / heads });
+  }
+
   forward(x: unknown, given?: unknown): AttentionResult<never> {
     this.block();
+    return this.#run(x, readOptions(given, FORWARD, "forward"));
+  }
+
+  #run(x: unknown, options: OptionsOf<typeof FORWARD>): AttentionResult<never> {
     const { embedDim, heads, kvHeads, keyDim, valueDim } = this.config;
-    const options = readOptions(given, FORWARD, "forward");
     const input = readSequence(x, "x", embedDim, "embedDim", this.#heap);
-    const memory = this.#memoryOf(input, options.memory, options.memoryValues);
+    const memory = this.#memoryOf(input, options);
     const [memoryBatch, keyLength] = ProjectedKeysValues.is(memory)
       ? [memory.batch, memory.keyLength]
       : [memory.keys.batch, memory.keys.length];
@@ -182,20 +191,20 @@ class Layer extends Owned implements MultiHeadAttention {
     const from = ProjectedKeysValues.is(memory)
       ? { projectedKeys: memory.keys(), projectedValues: memory.values() }
       : { keys: job.input(memory.keys.operand.source), values: job.input(memory.values.operand.source) };
-    const plan = planScores(job, this.#heap, geometry, options);
-    const dims = { output: input.operand.dims, weights: plan.weights?.dims, logSumExp: plan.logSumExpDims };
-    const results = planResults(job, this.#heap, dims);
+    const positions = this.#positions(input, options);
+    const turned = positions && job.input(positions);
+    const plan = planScores(job, this.#heap, geometry, options, input.operand.dims);
     const { query, key, value, out } = this.#projections;
     const record = (at: At, workspace = 0, workspaceBytes = 0) => ({
-      attention: rawCall(plan, results, at, workspace, workspaceBytes),
-      rotary: NO_ROTARY,
-      positions: 0,
+      attention: rawCall(plan, at, workspace, workspaceBytes),
+      rotary: this.#rotary,
+      positions: at(turned),
       input: at(source),
       memoryKeys: at(from.keys),
       memoryValues: at(from.values),
       projectedKeys: at(from.projectedKeys),
       projectedValues: at(from.projectedValues),
-      output: at(results.output?.output.place),
+      output: at(plan.results.output?.output.place),
       embedDim,
       keyDim,
       valueDim,
@@ -212,7 +221,7 @@ class Layer extends Owned implements MultiHeadAttention {
       (raw, at) => raw.layerWorkspaceBytes(record(at)),
       (raw, at, workspace, bytes) => raw.layerForward(record(at, workspace, bytes)),
     );
-    return finishResults(results) as AttentionResult<never>;
+    return finishResults(plan) as AttentionResult<never>;
   }
 
   /** The old weights stay until the new ones are complete. */
@@ -224,7 +233,31 @@ class Layer extends Owned implements MultiHeadAttention {
     return offset === undefined ? undefined : { block: this.block(), offset };
   }
 
-  #memoryOf(input: Sequence, memory: unknown, memoryValues: unknown): Memory {
+  /** Where the rows of x stand, [B, L], for a layer that turns them. */
+  #positions({ batch, length }: Sequence, options: OptionsOf<typeof FORWARD>): Int32Array | undefined {
+    const { positions, cache, memory } = options;
+    if (!this.config.rotary) {
+      if (positions !== undefined) fail("bad-option", "forward: positions need a layer with option rotary.");
+      return undefined;
+    }
+    if (memory !== undefined) {
+      fail(
+        "bad-option",
+        "forward: a layer with rotary positions has no cross-attention (memory): they are those of one sequence.",
+      );
+    }
+    const starts = cache === undefined ? undefined : readCache(cache, this.#heap).lengths;
+    const rows = readPositions(positions, positions === undefined ? starts : undefined, batch, length);
+    return Int32Array.from({ length: batch * length }, (_, at) => rows[at % rows.length]!);
+  }
+
+  #memoryOf(input: Sequence, { memory, memoryValues, cache }: OptionsOf<typeof FORWARD>): Memory {
+    if (memory !== undefined && cache !== undefined) {
+      fail(
+        "bad-option",
+        "forward: a cache holds the tokens of self-attention; for a memory use layer.project(memory) instead.",
+      );
+    }
     if (ProjectedKeysValues.is(memory)) {
       if (memoryValues !== undefined)
         fail("bad-option", "forward: memoryValues is part of a projected memory already; leave it out.");

@@ -1,48 +1,34 @@
-import { fail, refuse } from "./errors.js";
+import { fail } from "./errors.js";
+import { readIntegers } from "./lists.js";
+import type { Geometry } from "./shapes.js";
 import type { QueryOffset } from "./types.js";
 
 /** i + offset must stay within int32 for every row i. */
-const LIMIT = 2 ** 30 - 1;
+export const LIMIT = 2 ** 30 - 1;
 
-/** The position of query row 0, per batch row. 0 where nothing depends on it. */
+/** The position of query row 0, per batch row; 0 where nothing depends on it. `needs` names an option that does. */
 export function queryOffsets(
   offset: QueryOffset | undefined,
-  causal: boolean,
-  batch: number,
-  queryLength: number,
-  keyLength: number,
+  needs: string | undefined,
+  { batch, queryLength, keyLength }: Pick<Geometry, "batch" | "queryLength" | "keyLength">,
+  keyLengths?: Int32Array,
 ): Int32Array {
+  const offsets = new Int32Array(batch);
   if (offset === undefined) {
-    if (causal && queryLength !== keyLength && queryLength > 0 && keyLength > 0) {
-      fail("query-offset-missing", missingOffset(queryLength, keyLength));
+    if (needs !== undefined && queryLength !== keyLength && queryLength > 0 && keyLength > 0) {
+      fail("query-offset-missing", missingOffset(needs, queryLength, keyLength));
     }
-    return new Int32Array(batch);
+    return offsets;
   }
-  if (offset === "start") return new Int32Array(batch);
-  if (offset === "end") return new Int32Array(batch).fill(keyLength - queryLength);
-  if (typeof offset === "number") return new Int32Array(batch).fill(checkOffset(offset));
-  if (!Array.isArray(offset) && !ArrayBuffer.isView(offset)) badOffset(offset);
-  const list = Array.from(offset as ArrayLike<number>, checkOffset);
-  if (list.length !== batch) {
-    fail("bad-query-offset", `queryOffset: ${list.length} values for a batch of ${batch}; give one per batch row.`);
-  }
-  return Int32Array.from(list);
+  if (offset === "start") return offsets;
+  if (offset === "end") return offsets.map((_, b) => (keyLengths?.[b] ?? keyLength) - queryLength);
+  const list = typeof offset === "number" ? new Array(batch).fill(offset) : offset;
+  const each = `one per row of the batch of ${batch} (or 'start', 'end' or a number for all)`;
+  return readIntegers(list, "queryOffset", each, [batch], [-LIMIT, LIMIT], "bad-query-offset");
 }
-
-function badOffset(value: unknown): never {
-  refuse(
-    "bad-query-offset",
-    "queryOffset",
-    `'start', 'end', or integers within ±${LIMIT}, one or one per batch row`,
-    value,
-  );
-}
-
-const checkOffset = (value: unknown): number =>
-  Number.isInteger(value) && Math.abs(value as number) <= LIMIT ? (value as number) : badOffset(value);
 
 /** Half of the ecosystem aligns the one way, half the other: so both are shown and neither is assumed. */
-function missingOffset(queryLength: number, keyLength: number): string {
+function missingOffset(needs: string, queryLength: number, keyLength: number): string {
   // Long sides are drawn small, with the longer one still the longer.
   const small = queryLength <= 8 && keyLength <= 8;
   const rows = small ? queryLength : queryLength < keyLength ? 2 : 4;
@@ -53,7 +39,7 @@ function missingOffset(queryLength: number, keyLength: number): string {
     picture.push(`${drawRow(columns, i).padEnd(width + 3)}${drawRow(columns, i + columns - rows)}`);
   }
   return [
-    `causal with ${queryLength} queries and ${keyLength} keys needs queryOffset, the position of the first query among the keys:`,
+    `${needs} with ${queryLength} queries and ${keyLength} keys needs queryOffset, the position of the first query among the keys:`,
     ...picture.map((line) => `  ${line}`.trimEnd()),
     `Queries that continue the keys (a cache) want 'end'; PyTorch's is_causal is 'start'. A number works, too.${small ? "" : " (Drawn smaller.)"}`,
   ].join("\n");

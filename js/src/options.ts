@@ -21,12 +21,34 @@ const number =
 
 export const MAX_SIZE = 2 ** 31 - 1;
 export const positiveInteger = number("an integer ≥ 1", (n) => Number.isInteger(n) && n >= 1 && n <= MAX_SIZE);
+export const positive = number("a number > 0", (n) => n > 0 && n < Infinity);
+export const count = number("an integer ≥ 0", (n) => Number.isInteger(n) && n >= 0 && n <= MAX_SIZE);
 export const integer = number("a safe integer", Number.isSafeInteger);
 export const finite = number("a finite number", Number.isFinite);
 export const notNegative = number("a finite number ≥ 0 (0 = none)", (n) => Number.isFinite(n) && n >= 0);
 
 export const flag: Reader<boolean> = (value, where) =>
   typeof value === "boolean" ? value : refuse("bad-option", where, "true or false", value);
+
+export const oneOf =
+  <Name extends string>(...names: readonly Name[]): Reader<Name> =>
+  (value, where) =>
+    names.includes(value as Name)
+      ? (value as Name)
+      : refuse("bad-option", where, names.map((name) => `'${name}'`).join(", "), value);
+
+type Given<Options, Name extends keyof Options> = Options & { [Key in Name]-?: NonNullable<Options[Key]> };
+
+/** The options once more, or an error that names the first missing one. */
+export function required<Options extends object, Name extends keyof Options & string>(
+  options: Options,
+  names: readonly Name[],
+  where: string,
+): Given<Options, Name> {
+  const missing = names.find((name) => options[name] === undefined);
+  if (missing !== undefined) fail("bad-option", `${where}: ${missing} is missing; give { ${names.join(", ")} }.`);
+  return options as Given<Options, Name>;
+}
 
 /** Reads `given` by `table`; null and undefined count as absent. */
 export function readOptions<Table extends OptionTable>(given: unknown, table: Table, where: string): OptionsOf<Table> {

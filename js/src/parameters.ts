@@ -2,9 +2,9 @@ import { fail, kindOf, refuse, shape } from "./errors.js";
 import { type Block, checkBytes, type Heap, Job, type Place } from "./heap.js";
 import { unknownName } from "./options.js";
 import { product, readFloats, tensorOf } from "./tensors.js";
-import type { MultiHeadAttentionConfig, Tensor } from "./types.js";
+import type { FullLayerConfig, Tensor } from "./types.js";
 
-export type LayerConfig = Required<MultiHeadAttentionConfig>;
+export type LayerConfig = Readonly<FullLayerConfig>;
 
 /** One projection: where its packed weight [outputs, inputs] and its bias lie in the layer's block. */
 export interface Projection {

@@ -60,7 +60,13 @@ const folded = (batch: number, heads: number, length: number, width: number): La
   rowStride: heads * width,
 });
 
-function readLayout(dims: Dims, name: string, heads: number | undefined, option: "heads" | "kvHeads"): Layout {
+function checkRank(dims: Dims, name: string): void {
+  if (dims.length < 2 || dims.length > 4)
+    fail("bad-rank", `${name} has ${dims.length} dims ${shape(dims)}; accepted are ${LAYOUTS}.`);
+}
+
+export function readLayout(dims: Dims, name: string, heads: number | undefined, option: "heads" | "kvHeads"): Layout {
+  checkRank(dims, name);
   const [last, length] = [dims.at(-1)!, dims.at(-2)!];
   if (dims.length === 4) {
     const [batch, own] = dims as [number, number];
@@ -110,8 +116,7 @@ export function attentionShape(
   const all = `q ${shape(q)}, k ${shape(k)}, v ${shape(v)}`;
   const rank = q.length;
   for (const [name, dims] of Object.entries({ q, k, v })) {
-    if (dims.length < 2 || dims.length > 4)
-      fail("bad-rank", `${name} has ${dims.length} dims ${shape(dims)}; accepted are ${LAYOUTS}.`);
+    checkRank(dims, name);
     if (dims.length !== rank) fail("rank-mismatch", `q, k and v must have one layout, ${LAYOUTS}; received ${all}.`);
   }
   checkSwapped(q, k, v, all);

@@ -1,6 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** The public types of `lookback`. Shapes use the words of the field: B batch, H heads, Lq / Lk query and key length. */
 import type { AssertCausalOptions, CausalReport, Diagnosis, SequenceFunction } from "./diagnose-types.js";
+import type { KvCache, KvCacheAppendOptions, KvCacheConfig } from "./kv-cache-types.js";
+import type { Positions, RotaryEmbedding, RotaryOptions } from "./rotary-types.js";
 
 /** A dense tensor in row-major order: what onnxruntime's and transformers.js' tensors already are. */
 export interface TensorLike<Data = ArrayLike<number> | ArrayBufferView> {
@@ -48,10 +50,32 @@ export interface WeightsRequest {
   queries?: readonly [number, number];
 }
 
-/** Sets the position of query row 0: 'start' = 0, 'end' = Lk − Lq, a number, or one number per batch row. */
-export type QueryOffset = "start" | "end" | number | readonly number[] | Int32Array;
+/** Figures of every row's weights, gathered in one pass: memory stays far below [Lq, Lk]. */
+export interface SummaryRequest {
+  /** The k heaviest keys of every row. */
+  topK?: number;
+  entropy?: boolean;
+  distance?: boolean;
+  /** The weights as a picture of [R, C] cells, R ≤ Lq and C ≤ Lk. */
+  map?: readonly [number, number];
+}
 
-export interface AttentionOptions {
+/** What a SummaryRequest gives. */
+export interface Summary {
+  /** [B, H, Lq, k], by falling weight, then rising key; index −1 and weight 0 where a row sees fewer keys. */
+  topK?: { indices: IntTensor; weights: Tensor };
+  /** [B, H, Lq], −Σ w·ln w in nats. */
+  entropy?: Tensor;
+  /** [B, H, Lq], Σ w·(i + offset − j): how far back a row looks. */
+  distance?: Tensor;
+  /** [B, H, R, C]: the mean over a cell's rows of the weight that they give to its keys. */
+  map?: Tensor;
+}
+
+/** Sets the position of query row 0: 'start' = 0, 'end' = Lk − Lq (keyLengths[b] − Lq), a number, or one number per batch row. */
+export type QueryOffset = "start" | "end" | number | readonly number[] | Int32Array | BigInt64Array;
+
+export interface AttentionOptions extends KvCacheAppendOptions {
   /** Query heads; required for 2-D and 3-D inputs, where heads are folded into the last dimension. */
   heads?: number;
   /** Key/value heads (grouped-query attention); default `heads`. */
@@ -62,21 +86,41 @@ export interface AttentionOptions {
   softcap?: number;
   /** Key j is visible to query i iff j ≤ i + offset. */
   causal?: boolean;
+  /** The position of query row 0, for causal, window, alibi and distance. With a cache it is the row's length, and this is an error. */
   queryOffset?: QueryOffset;
+  /** Key j is visible to query i iff i + offset − left ≤ j ≤ i + offset + right; a side left out is Infinity. */
+  window?: { left?: number; right?: number };
   /** Boolean mask, 1 = may attend, broadcast from the right to [B, H, Lq, Lk]. */
   mask?: Mask | MaskTensor;
   /** Float bias, added after scale and softcap, broadcast from the right to [B, H, Lq, Lk]; −∞ masks. */
   bias?: FloatTensor;
+  /** Valid keys of each batch row, from the first on. With a cache: valid new tokens, only these are stored. */
+  keyLengths?: KvCacheAppendOptions["keyLengths"];
+  /** [B, Lk], 1 = a real token. With a cache: [B, new tokens], remembered. */
+  keyMask?: KvCacheAppendOptions["keyMask"];
+  /** Subtracts slope·|i + offset − j|; true = the published slopes, or one per head. */
+  alibi?: boolean | PerHead;
+  /** One logit per head that joins the softmax but has no value. */
+  sinks?: PerHead;
+  /**
+   * Appends k and v, then attends over all tokens stored; k = v = null attends without appending. mask, bias and weights have
+   * cache.length − cache.firstPosition columns (before the call), then the new ones.
+   */
+  cache?: KvCache;
   /** Returns the attention weights (or an earlier stage of them), [B, H, Lq, Lk]. */
   weights?: WeightsKind | WeightsRequest;
   /** Returns log(Σ exp(score)) per row, [B, H, Lq]. */
   logSumExp?: boolean;
+  summary?: SummaryRequest;
   /**
    * Writes results into the caller's arrays or wasm tensors instead of new ones. A target may be an input as well. The result then holds
    * the caller's array (in a Tensor) or the wasm tensor itself.
    */
   out?: { output?: OutTarget; weights?: OutTarget; logSumExp?: OutTarget };
 }
+
+/** One number per head, [H]. */
+export type PerHead = readonly number[] | Float32Array | FloatTensor;
 
 /** Has exactly as many values as the result (an array) or exactly its dims (a tensor). */
 export type OutTarget = Float32Array | TensorLike<Float32Array> | WasmTensor;
@@ -86,16 +130,24 @@ type Returned<Options, Name extends string> = Options extends { out: { [Key in N
   ? WasmTensor
   : Tensor;
 
-/** `weights` and `logSumExp` are there where the options ask for them. */
+/** A result that is there where the options ask for it. */
+type Asked<Options, Name extends string, Request, Value> = Options extends { [Key in Name]: Request }
+  ? { [Key in Name]: Value }
+  : { [Key in Name]?: Value };
+
+type Summarized<Request> = Asked<Request, "topK", number, NonNullable<Summary["topK"]>> &
+  Asked<Request, "entropy" | "distance", true, Tensor> &
+  Asked<Request, "map", readonly [number, number], Tensor>;
+
+/** `weights` [B, H, Lq, Lk] (or the requested heads and rows), `logSumExp` [B, H, Lq] and `summary` are there where the options ask for them. */
 export type AttentionResult<Options = AttentionOptions> = {
   /** In the layout of the query: [B, H, Lq, Dv] or [B, Lq, H·Dv] or [Lq, H·Dv]. */
   output: Returned<Options, "output">;
-} & (Options extends { weights: WeightsKind | WeightsRequest }
-  ? { /** [B, H, Lq, Lk] (or the requested heads and rows of it). */ weights: Returned<Options, "weights"> }
-  : { weights?: Returned<Options, "weights"> }) &
-  (Options extends { logSumExp: true }
-    ? { /** [B, H, Lq]. */ logSumExp: Returned<Options, "logSumExp"> }
-    : { logSumExp?: Returned<Options, "logSumExp"> });
+} & Asked<Options, "weights", WeightsKind | WeightsRequest, Returned<Options, "weights">> &
+  Asked<Options, "logSumExp", true, Returned<Options, "logSumExp">> &
+  (Options extends { summary: infer Request extends SummaryRequest }
+    ? { summary: Summarized<Request> }
+    : { summary?: Summary });
 
 /** Refuses names that are no options while `Given` keeps the precise type for the result. */
 type Only<Options, Given> = Given & { [Name in Exclude<keyof Given, keyof Options>]: never };
@@ -135,7 +187,13 @@ export interface MultiHeadAttentionConfig {
    * The same seed gives the same weights everywhere; default 0.
    */
   seed?: number;
+  /** Turns queries and keys by their positions, in self-attention. */
+  rotary?: RotaryEmbedding;
 }
+
+/** A configuration with its defaults. */
+export type FullLayerConfig = Required<Omit<MultiHeadAttentionConfig, "rotary">> &
+  Pick<MultiHeadAttentionConfig, "rotary">;
 
 export type StateDict = Record<string, FloatTensor>;
 
@@ -144,7 +202,17 @@ export interface LayerForwardOptions extends Omit<AttentionOptions, "heads" | "k
   memory?: FloatTensor | ProjectedMemory;
   /** The values' source, [B, Lk, valueDim], where it is not the keys'; default `memory`. */
   memoryValues?: FloatTensor;
+  /** Rotary positions of the rows of x, [L] or [B, L]; default slot (+ the row's cached length). */
+  positions?: Positions;
 }
+
+/** What is left to say when a layer takes the next tokens of a cache. */
+export type LayerStepOptions = Omit<
+  LayerForwardOptions,
+  "memory" | "memoryValues" | "cache" | "causal" | "queryOffset"
+>;
+
+export type LayerCacheConfig = Pick<KvCacheConfig, "batch" | "capacity" | "dtype" | "rolling">;
 
 /** The keys and values of a memory, projected once for many calls of the layer that made them. Lives in wasm memory. */
 export interface ProjectedMemory {
@@ -157,7 +225,7 @@ export interface ProjectedMemory {
 
 /** Multi-head attention with its four projections, as torch.nn.MultiheadAttention (batch_first). */
 export interface MultiHeadAttention {
-  readonly config: Required<MultiHeadAttentionConfig>;
+  readonly config: Readonly<FullLayerConfig>;
   readonly disposed: boolean;
   /** Takes parameters by PyTorch's names; missing, unknown or misshapen ones are an error and change nothing. */
   load(state: StateDict): void;
@@ -168,6 +236,14 @@ export interface MultiHeadAttention {
     x: FloatTensor,
     options?: Only<LayerForwardOptions, Given>,
   ): AttentionResult<Given>;
+  /** The next tokens of a sequence, x [B, L, embedDim] or [L, embedDim]: their keys and values join the cache, then they attend causally. */
+  step<Given extends LayerStepOptions>(
+    x: FloatTensor,
+    cache: KvCache,
+    options?: Only<LayerStepOptions, Given>,
+  ): AttentionResult<Given>;
+  /** A cache with the layer's sizes. */
+  kvCache(config: LayerCacheConfig): KvCache;
   /** Projects a memory [B, Lk, keyDim] (and [B, Lk, valueDim]) for use as `forward(x, { memory })`; `load` makes it stale. */
   project(memory: FloatTensor, memoryValues?: FloatTensor): ProjectedMemory;
   dispose(): void;
@@ -205,10 +281,14 @@ export interface Lookback {
   /** softmax(scale · Q·Kᵀ + mask) · V, per head. */
   attention<Given extends AttentionOptions>(
     q: FloatTensor,
-    k: FloatTensor,
-    v: FloatTensor,
+    k: FloatTensor | null,
+    v: FloatTensor | null,
     options?: Only<AttentionOptions, Given>,
   ): AttentionResult<Given>;
+  /** Memory for the keys and values of tokens seen so far. */
+  kvCache(config: KvCacheConfig): KvCache;
+  /** Turns the rows of x [B, heads, L, D], [B, L, heads·D] or [L, heads·D] by their positions. */
+  rotary<Given extends RotaryOptions>(x: FloatTensor, options?: Only<RotaryOptions, Given>): Returned<Given, "output">;
   multiHeadAttention(config: MultiHeadAttentionConfig): MultiHeadAttention;
   /** A tensor in wasm memory, with a copy of `data` or (null) zeros. */
   tensor(data: ArrayLike<number> | null, dims: readonly number[]): WasmTensor;
