@@ -1,7 +1,7 @@
 import { readCache } from "./cache.js";
 import { finishResults, planScores, rawCall, SCORE_OPTIONS } from "./call.js";
 import { type At, type Heap, Job } from "./heap.js";
-import { later, positiveInteger, readOptions } from "./options.js";
+import { later, type OptionsOf, positiveInteger, readOptions } from "./options.js";
 import { attentionShape, rawView } from "./shapes.js";
 import { type Operand, readFloats } from "./tensors.js";
 import type { AttentionResult } from "./types.js";
@@ -17,14 +17,7 @@ export const ATTENTION_OPTIONS = {
 export function attention(heap: Heap, q: unknown, k: unknown, v: unknown, given: unknown): AttentionResult {
   heap.raw; // throws where the instance is disposed, before anything else is said
   const options = readOptions(given, ATTENTION_OPTIONS, "attention");
-  const { heads } = options;
-  const stored = options.cache === undefined ? undefined : readCache(options.cache, heap).config;
-  const queries = readFloats(q, "q", heap);
-  const kvHeads = options.kvHeads ?? (queries.dims.length < 4 ? stored?.kvHeads : undefined);
-  const none = stored && (k ?? v ?? undefined) === undefined;
-  const keys = none ? noTokens(queries.dims, stored.kvHeads, heads) : readFloats(k, "k", heap);
-  const values = none ? noTokens(queries.dims, stored.kvHeads, heads, stored.valueDim) : readFloats(v, "v", heap);
-  const { geometry, layouts, outputDims } = attentionShape(queries.dims, keys.dims, values.dims, { heads, kvHeads });
+  const { queries, keys, values, geometry, layouts, outputDims } = readOperands(heap, q, k, v, options);
 
   const job = new Job(heap, "attention");
   const places = { queries: job.input(queries.source), keys: job.input(keys.source), values: job.input(values.source) };
@@ -41,6 +34,23 @@ export function attention(heap: Heap, q: unknown, k: unknown, v: unknown, given:
     (raw, at, workspace, bytes) => raw.attention(record(at, workspace, bytes)),
   );
   return finishResults(plan);
+}
+
+/** q, k and v, which may be absent where a cache holds tokens, and how they are read. */
+export function readOperands(
+  heap: Heap,
+  q: unknown,
+  k: unknown,
+  v: unknown,
+  { heads, ...options }: OptionsOf<typeof ATTENTION_OPTIONS>,
+) {
+  const stored = options.cache === undefined ? undefined : readCache(options.cache, heap).config;
+  const queries = readFloats(q, "q", heap);
+  const kvHeads = options.kvHeads ?? (queries.dims.length < 4 ? stored?.kvHeads : undefined);
+  const none = stored && (k ?? v ?? undefined) === undefined;
+  const keys = none ? noTokens(queries.dims, stored.kvHeads, heads) : readFloats(k, "k", heap);
+  const values = none ? noTokens(queries.dims, stored.kvHeads, heads, stored.valueDim) : readFloats(v, "v", heap);
+  return { queries, keys, values, ...attentionShape(queries.dims, keys.dims, values.dims, { heads, kvHeads }) };
 }
 
 /** No new keys or values, in the layout of the query. */

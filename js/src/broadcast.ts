@@ -21,16 +21,19 @@ export function scoreStrides(
   dims: readonly number[],
   [batch, heads, queryLength, keyLength]: readonly [number, number, number, number],
   what: "mask" | "bias",
+  stored = 0,
 ): number[] {
   const strides = broadcastStrides(dims, [batch, heads, queryLength, keyLength]);
   if (strides !== undefined) return strides;
   const is = (...wanted: number[]) => wanted.length === dims.length && wanted.every((dim, i) => dim === dims[i]);
   const fits = `[${queryLength}, ${keyLength}] (Lq, Lk), [${heads}, ${queryLength}, ${keyLength}] (H, Lq, Lk) or [${batch}, ${heads}, ${queryLength}, ${keyLength}] (B, H, Lq, Lk), where any dim may be 1`;
   let hint = "";
-  if (dims.length === 3 && dims[0] === batch) {
+  if (stored > 0 && dims.at(-1) === keyLength - stored) {
+    hint = ` With a cache it covers the ${stored} stored keys, then the ${keyLength - stored} new ones.`;
+  } else if (dims.length === 3 && dims[0] === batch) {
     hint = ` A 3-D ${what} is led by heads (${heads}), not by the batch (${batch}): for one per batch row give dims [${batch}, 1, ${dims[1]}, ${dims[2]}] ([B, 1, Lq, Lk]).`;
   } else if (is(batch, keyLength)) {
-    hint = ` For one row of keys per batch row (padding) give dims [${batch}, 1, 1, ${keyLength}].`;
+    hint = ` Is it padding? Give it as keyMask, or with dims [${batch}, 1, 1, ${keyLength}].`;
   } else if (is(keyLength, queryLength)) {
     hint = " It looks transposed: rows are queries, columns are keys.";
   } else if (dims.length === 3 && heads > 1 && dims[0] === batch * heads) {

@@ -92,9 +92,12 @@ export function planScores(
   const scoreDims = [batch, heads, queryLength, geometry.keyLength] as const;
   const offsets = queryOffsets(options.queryOffset, cache ? undefined : positionalOption(options), tokens, keyLengths);
   const bits = given(options.mask, () => readMask(options.mask, "mask"));
-  const mask = bits && { strides: scoreStrides(bits.dims, scoreDims, "mask"), place: job.input(bits.bits) };
+  const mask = bits && { strides: scoreStrides(bits.dims, scoreDims, "mask", stored), place: job.input(bits.bits) };
   const added = given(options.bias, () => readFloats(options.bias, "bias", heap, "bias-is-mask"));
-  const bias = added && { strides: scoreStrides(added.dims, scoreDims, "bias"), place: job.input(added.source) };
+  const bias = added && {
+    strides: scoreStrides(added.dims, scoreDims, "bias", stored),
+    place: job.input(added.source),
+  };
   const weights = planWeights(options.weights, geometry);
   const places = {
     cache: cache?.place(),

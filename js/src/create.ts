@@ -1,4 +1,3 @@
-import { assertCausal } from "./assert-causal.js";
 import { attention } from "./attention.js";
 import { makeCache } from "./cache.js";
 import { diagnose } from "./diagnose.js";
@@ -61,7 +60,8 @@ class Instance implements Lookback {
     return diagnose(this.#heap, q, k, v, options);
   }
 
-  assertCausal(fn: unknown, options: unknown): Promise<CausalReport> {
+  async assertCausal(fn: unknown, options: unknown): Promise<CausalReport> {
+    const { assertCausal } = await import("./assert-causal.js"); // a tool for tests: no load for pages
     return assertCausal(fn, options);
   }
 

@@ -1,18 +1,26 @@
-import { ATTENTION_OPTIONS, attention } from "./attention.js";
+import { ATTENTION_OPTIONS, attention, readOperands } from "./attention.js";
 import { scoreStrides } from "./broadcast.js";
+import { readCache } from "./cache.js";
 import { positionalOption } from "./call.js";
 import { headFindings } from "./diagnose-heads.js";
-import { biasFacts, biasFindings, blindFinding, brokenFinding, clean, faultFinding } from "./diagnose-inputs.js";
-import { HIDING, maskFindings, type Open, type Slice } from "./diagnose-mask.js";
+import {
+  biasFindings,
+  blindFinding,
+  brokenFinding,
+  clean,
+  type Fault,
+  faultFinding,
+  isHiding,
+} from "./diagnose-inputs.js";
+import { HIDING, maskFindings, type Slice } from "./diagnose-mask.js";
 import { type BiasValues, placeOf, RowStatistics, type Sizes } from "./diagnose-rows.js";
-import { byGravity, count, percent } from "./diagnose-text.js";
+import { count, percent } from "./diagnose-text.js";
 import type { Diagnosis, Finding } from "./diagnose-types.js";
-import type { Block, Heap, Source } from "./heap.js";
+import type { Heap } from "./heap.js";
 import { readKeyLengths } from "./keys.js";
 import { readMask } from "./mask.js";
 import { queryOffsets } from "./offset.js";
 import { readOptions } from "./options.js";
-import { attentionShape } from "./shapes.js";
 import { type Operand, product, readFloats } from "./tensors.js";
 import { makeTensor } from "./wasm-tensor.js";
 
@@ -24,89 +32,105 @@ const SLICE_CELLS = 2 ** 20;
 /** Scores looked at in all, about a second's work; of more, slices spread evenly are taken. */
 const MAX_CELLS = 2 ** 25;
 
-const { cache: _, ...DIAGNOSE_OPTIONS } = ATTENTION_OPTIONS; // a call with a cache changes it
+const GRAVITY = { error: 0, warning: 1, info: 2 };
 
-/** Rows of the query, mask or bias: the last dim but one, in one array type with the original. */
-interface Rows<Data> {
+/** Data in rows (the last dim but one), in its own array type. */
+interface Rows<Data = Float32Array | Uint8Array> {
   readonly data: Data;
   readonly dims: readonly number[];
 }
 
 export function diagnose(heap: Heap, q: unknown, k: unknown, v: unknown, given: unknown): Diagnosis {
   heap.raw; // throws where the instance is disposed
-  const options = readOptions(given, DIAGNOSE_OPTIONS, "diagnose");
-  const operands = [readFloats(q, "q", heap), readFloats(k, "k", heap), readFloats(v, "v", heap)] as const;
-  const [qDims, kDims, vDims] = operands.map(({ dims }) => dims) as [readonly number[], readonly number[], number[]];
-  const { geometry, layouts } = attentionShape(qDims, kDims, vDims, options);
-  const { batch, heads, queryLength, keyLength } = geometry;
-  const sizes: Sizes = { batch, heads, queryLength, keyLength };
-  const scoreDims = [batch, heads, queryLength, keyLength] as const;
+  const options = readOptions(given, ATTENTION_OPTIONS, "diagnose");
+  const { queries, keys, values, geometry, layouts } = readOperands(heap, q, k, v, options);
+  const cache = options.cache === undefined ? undefined : readCache(options.cache, heap);
+  const first = cache?.firstPosition ?? 0;
+  const keyLength = geometry.keyLength + (cache ? cache.length - first : 0);
+  const sizes: Sizes = { ...geometry, keyLength };
+  const { batch, heads, queryLength } = sizes;
+  const strides = (dims: readonly number[], what: "mask" | "bias") =>
+    scoreStrides(dims, [batch, heads, queryLength, keyLength], what);
 
-  const maskBits = options.mask === undefined ? undefined : readMask(options.mask, "mask");
-  const mask = maskBits && { values: maskBits.bits, strides: scoreStrides(maskBits.dims, scoreDims, "mask") };
+  const bits = options.mask === undefined ? undefined : readMask(options.mask, "mask");
   const added = options.bias === undefined ? undefined : readFloats(options.bias, "bias", heap, "bias-is-mask");
-  const addedValues = added && valuesOf(heap, added);
-  const bias = added && { values: addedValues!, strides: scoreStrides(added.dims, scoreDims, "bias") };
-  const facts = bias && biasFacts(bias.values);
+  const mask = bits && { values: bits.bits, strides: strides(bits.dims, "mask") };
+  const bias = added && { values: valuesOf(heap, added), strides: strides(added.dims, "bias") };
   const positional = positionalOption(options);
-  const lengths = options.keyLengths === undefined ? undefined : readKeyLengths(options.keyLengths, batch, keyLength);
-  const offsets = queryOffsets(options.queryOffset, positional, sizes, lengths);
+  const lengths =
+    options.keyLengths === undefined ? undefined : readKeyLengths(options.keyLengths, batch, geometry.keyLength);
+  const offsets = cache
+    ? Int32Array.from(cache.lengths, (n) => n - first)
+    : queryOffsets(options.queryOffset, positional, sizes, lengths);
   const aligned =
-    positional !== undefined || options.queryOffset !== undefined || queryLength === keyLength ? offsets : undefined;
+    cache || positional || options.queryOffset !== undefined || queryLength === keyLength ? offsets : undefined;
 
-  const [queries, queryFault] = clean("q", valuesOf(heap, operands[0]), layouts.queries);
-  const [keys, keyFault] = clean("k", valuesOf(heap, operands[1]), layouts.keys);
-  const [, valueFault] = clean("v", valuesOf(heap, operands[2]), layouts.values);
-  const slices = planSlices(sizes);
-  const rows = new RowStatistics(sizes, offsets, facts && facts.large > 0 ? bias : undefined);
-  const run = (keyTensor: unknown) => {
-    // One value per key: the weights do not depend on them.
-    const width = kDims.length === 4 ? 1 : geometry.kvHeads;
-    const values = {
-      data: new Float32Array(batch * keyLength * geometry.kvHeads),
-      dims: [...kDims.slice(0, -1), width],
-    };
-    for (const [from, to] of slices) {
-      const part = <Data extends Source>(data: Data, dims: readonly number[]) => sliceRows({ data, dims }, from, to);
-      const result = attention(heap, part(queries, qDims), keyTensor, values, {
-        ...(given as object | undefined),
-        queryOffset: offsets.map((offset) => offset + from),
-        mask: maskBits && part(maskBits.bits, maskBits.dims),
-        bias: added && part(addedValues!, added.dims),
-        weights: "masked",
-        logSumExp: undefined,
-        summary: undefined,
-        out: undefined,
-      });
-      rows.add((result.weights as { data: Float32Array }).data, from, to);
-    }
+  const faults: Fault[] = [];
+  const cleaned = (name: Fault["name"], { dims, ...operand }: Operand, layout: Fault["layout"]): Rows<Float32Array> => {
+    const [data, fault] = clean(name, valuesOf(heap, { dims, ...operand }), layout);
+    if (fault) faults.push(fault);
+    return { data, dims };
   };
-  if (slices.length === 1) run({ data: keys, dims: kDims });
-  else {
-    const kept = makeTensor(heap, keys, kDims); // copied in once for all slices
+  const cleanQueries = cleaned("q", queries, layouts.queries);
+  const cleanKeys = cleaned("k", keys, layouts.keys);
+  cleaned("v", values, layouts.values);
+
+  const slices = planSlices(sizes);
+  const rows = new RowStatistics(sizes, offsets, bias?.values.some(isHiding) ? bias : undefined);
+  const ask = { ...(given as object | undefined), logSumExp: undefined, summary: undefined, out: undefined };
+  const look = (queries: unknown, keys: unknown, values: unknown, from: number, to: number, more: object) =>
+    rows.add(
+      (attention(heap, queries, keys, values, { ...ask, ...more }).weights as Rows<Float32Array>).data,
+      from,
+      to,
+    );
+  if (cache) {
+    // A call changes its cache, so each has a copy.
+    for (const [from, to] of slices) {
+      const copy = cache.clone();
+      try {
+        const weights = { kind: "masked", queries: [from, to] };
+        look(cleanQueries, k && cleanKeys, v, from, to, { cache: copy, weights });
+      } finally {
+        copy.dispose();
+      }
+    }
+  } else {
+    const kept = makeTensor(heap, cleanKeys.data, keys.dims); // copied in once for all slices
     try {
-      run(kept);
+      // One value per key, which the weights do not depend on.
+      const width = keys.dims.length === 4 ? 1 : geometry.kvHeads;
+      const ones = {
+        data: new Float32Array(batch * keyLength * geometry.kvHeads),
+        dims: [...keys.dims.slice(0, -1), width],
+      };
+      for (const [from, to] of slices) {
+        look(sliceRows(cleanQueries, from, to), kept, ones, from, to, {
+          queryOffset: offsets.map((offset) => offset + from),
+          mask: bits && sliceRows({ data: bits.bits, dims: bits.dims }, from, to),
+          bias: bias && sliceRows({ data: bias.values, dims: added!.dims }, from, to),
+          weights: "masked",
+        });
+      }
     } finally {
       kept.dispose();
     }
   }
 
-  const findings: Finding[] = [queryFault, keyFault, valueFault].flatMap((fault) =>
-    fault ? [faultFinding(fault, rows, sizes, () => 0)] : [],
-  );
-  findings.push(...brokenFinding(rows, bias), ...blindFinding(rows, sizes, aligned));
-  const causal = options.causal === true; // shuts every leak, but helps no inverted mask
-  const patterns = lookAtMask(mask, bias, rows, sizes, slices, aligned);
-  findings.push(...patterns.filter(({ code }) => !(causal && code === "future-leak")));
-  if (facts) findings.push(...biasFindings(facts, bias!.values.length, rows, sizes));
-  const scale = options.scale ?? 1 / Math.sqrt(geometry.headDim);
-  const scaleFacts = { scale, headDim: geometry.headDim, given: options.scale !== undefined };
-  findings.push(...headFindings(rows, sizes, scaleFacts));
-  return makeDiagnosis(findings, rows, sizes, slices, aligned !== undefined);
+  const futureWeight = rows.futureWeight.reduce((most, weight) => Math.max(most, weight), 0);
+  const findings: Finding[] = [
+    ...faults.map((fault) => faultFinding(fault, rows, sizes, (b) => (cache ? offsets[b]! : 0))),
+    ...brokenFinding(rows, bias),
+    ...blindFinding(rows, sizes, aligned),
+    ...lookAtMask(mask, bias, { ...sizes, slices, offsets: aligned, futureWeight }),
+    ...(bias ? biasFindings(bias.values, rows, sizes) : []),
+    ...headFindings(rows, sizes, { given: options.scale, headDim: geometry.headDim }),
+  ];
+  return makeDiagnosis(findings, sizes, slices, aligned && futureWeight);
 }
 
 const valuesOf = (heap: Heap, { source, dims }: Operand): Float32Array =>
-  "heap" in source ? heap.read(source as Block, product(dims)) : (source as unknown as Float32Array);
+  "heap" in source ? heap.read(source, product(dims)) : (source as unknown as Float32Array);
 
 /** All rows in slices of bounded size, or as many of these slices as are worth the time. */
 function planSlices({ batch, heads, queryLength, keyLength }: Sizes): Slice[] {
@@ -115,79 +139,60 @@ function planSlices({ batch, heads, queryLength, keyLength }: Sizes): Slice[] {
   const all = Math.ceil(queryLength / rows);
   const taken = Math.min(all, Math.max(2, Math.floor(MAX_CELLS / (rows * cells))));
   return Array.from({ length: taken }, (_, n) => {
-    const from = rows * (taken === 1 ? 0 : Math.round((n * (all - 1)) / (taken - 1)));
+    const from = rows * Math.round((n * (all - 1)) / Math.max(1, taken - 1));
     return [from, Math.min(queryLength, from + rows)];
   });
 }
 
-function sliceRows<Data extends Source>({ data, dims }: Rows<Data>, from: number, to: number): Rows<Data> {
+function sliceRows({ data, dims }: Rows, from: number, to: number): Rows {
   const [rows, width] = [dims.at(-2) ?? 1, dims.at(-1) ?? 1];
-  if (rows === 1 || (from === 0 && to === rows)) return { data, dims };
-  const lead = product(dims.slice(0, -2));
-  const source = data as unknown as Float32Array;
-  const part = new (source.constructor as Float32ArrayConstructor)(lead * (to - from) * width);
-  for (let n = 0; n < lead; n++) {
-    part.set(source.subarray((n * rows + from) * width, (n * rows + to) * width), n * (to - from) * width);
+  if (rows === 1 || to - from === rows) return { data, dims };
+  const lead = dims.slice(0, -2);
+  const part = new (data.constructor as Float32ArrayConstructor)(product(lead) * (to - from) * width);
+  for (let n = 0; n < product(lead); n++) {
+    part.set(data.subarray((n * rows + from) * width, (n * rows + to) * width), n * (to - from) * width);
   }
-  return { data: part as unknown as Data, dims: [...dims.slice(0, -2), to - from, width] };
+  return { data: part, dims: [...lead, to - from, width] };
 }
 
 /** The pattern of mask and bias by themselves, once for every batch row and head that has its own. */
 function lookAtMask(
   mask: BiasValues | undefined,
   bias: BiasValues | undefined,
-  rows: RowStatistics,
-  { batch, heads, queryLength, keyLength }: Sizes,
-  slices: readonly Slice[],
-  offsets: Int32Array | undefined,
+  given: Omit<Parameters<typeof maskFindings>[0], "name" | "open">,
 ): Finding[] {
-  const given = [mask, bias].filter((part) => part !== undefined);
-  // A pattern that is the same for every row is padding.
-  if (!given.some(({ strides }) => strides[2] !== 0)) return [];
-  const open: Open = (b, h, i, j) =>
-    (!mask || mask.values[placeOf(mask.strides, b, h, i, j)] === 1) &&
-    !(bias && bias.values[placeOf(bias.strides, b, h, i, j)]! <= HIDING);
-  const own = (axis: number, size: number, differ = false) =>
-    Array.from({ length: differ || given.some(({ strides }) => strides[axis] !== 0) ? size : 1 }, (_, n) => n);
-  const differ = offsets?.some((offset) => offset !== offsets[0]);
-  const [batches, headList] = [own(0, batch, differ), own(1, heads)];
-  const name = mask && bias ? "mask and bias" : mask ? "mask" : "bias";
-  const all = (list: readonly number[], some: readonly number[], size: number) =>
-    list.length > 1 ? some : Array.from({ length: size }, (_, n) => n);
-  return maskFindings(
-    { open, batches, heads: headList, slices, queryLength, keyLength, offsets, name },
-    (inBatches, inHeads) =>
-      Math.max(
-        ...all(batches, inBatches, batch).flatMap((b) =>
-          all(headList, inHeads, heads).map((h) => rows.futureWeight[b * heads + h]!),
-        ),
-      ),
-  );
+  const differs = (axis: number) => [mask, bias].some((part) => part?.strides[axis]);
+  if (!differs(2)) return []; // the same for every row: padding
+  const { offsets } = given;
+  return maskFindings({
+    ...given,
+    batch: differs(0) || offsets?.some((offset) => offset !== offsets[0]) ? given.batch : 1,
+    heads: differs(1) ? given.heads : 1,
+    name: mask && bias ? "mask and bias" : mask ? "mask" : "bias",
+    open: (b, h, i, j) =>
+      !(mask && mask.values[placeOf(mask.strides, b, h, i, j)] !== 1) &&
+      !(bias && bias.values[placeOf(bias.strides, b, h, i, j)]! <= HIDING),
+  });
 }
 
 /** An array that also knows what was looked at and how to be read; neither shows up among its elements. */
 function makeDiagnosis(
   findings: Finding[],
-  rows: RowStatistics,
-  sizes: Sizes,
+  { batch, heads, queryLength, keyLength }: Sizes,
   slices: readonly Slice[],
-  aligned: boolean,
+  futureWeight: number | undefined,
 ): Diagnosis {
-  findings.sort(byGravity);
-  const looked = slices.reduce((total, [from, to]) => total + to - from, 0);
-  const futureWeight = rows.futureWeight.reduce((most, weight) => Math.max(most, weight), 0);
-  const examined = Object.freeze({ ...sizes, rows: looked, ...(aligned && { futureWeight }) });
-  const { batch, heads, queryLength, keyLength } = sizes;
-  const sampled = looked < queryLength ? `, of which ${count(looked, "row")} were looked at` : "";
-  const future =
-    aligned && futureWeight > 0 ? `; rows give up to ${percent(futureWeight)} of their weight to later keys` : "";
+  findings.sort((a, b) => GRAVITY[a.severity] - GRAVITY[b.severity]);
+  const rows = slices.reduce((sum, [from, to]) => sum + to - from, 0);
+  const examined = { batch, heads, queryLength, keyLength, rows, ...(futureWeight !== undefined && { futureWeight }) };
   const told = [
     `${findings.length === 0 ? "Nothing wrong found" : count(findings.length, "finding")} in ${count(batch, "batch row")}, ${count(heads, "head")}, ` +
-      `${queryLength} × ${keyLength} scores${sampled}${future}.`,
+      `${queryLength} × ${keyLength} scores${rows < queryLength ? `, of which ${count(rows, "row")} were looked at` : ""}` +
+      `${futureWeight ? `; rows give up to ${percent(futureWeight)} of their weight to later keys` : ""}.`,
     ...findings.map(({ severity, code, message }) => `${severity} ${code}: ${message}`),
   ].join("\n");
   return Object.defineProperties(findings, {
-    examined: { value: examined },
+    examined: { value: Object.freeze(examined) },
     toString: { value: () => told },
   }) as unknown as Diagnosis;
 }

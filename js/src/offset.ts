@@ -36,7 +36,8 @@ function missingOffset(needs: string, queryLength: number, keyLength: number): s
   const width = Math.max(columns * 2 - 1, 18);
   const picture = [`${"'start' (offset 0)".padEnd(width + 3)}'end' (offset Lk − Lq = ${keyLength - queryLength})`];
   for (let i = 0; i < rows; i++) {
-    picture.push(`${drawRow(columns, i).padEnd(width + 3)}${drawRow(columns, i + columns - rows)}`);
+    const [start, end] = [i, i + columns - rows].map((own) => drawRow(columns, own, needs.includes("causal")));
+    picture.push(`${start!.padEnd(width + 3)}${end}`);
   }
   return [
     `${needs} with ${queryLength} queries and ${keyLength} keys needs queryOffset, the position of the first query among the keys:`,
@@ -45,5 +46,6 @@ function missingOffset(needs: string, queryLength: number, keyLength: number): s
   ].join("\n");
 }
 
-const drawRow = (columns: number, lastVisible: number): string =>
-  Array.from({ length: columns }, (_, j) => (j <= lastVisible ? "■" : "·")).join(" ");
+/** What a causal query sees, or else only where it stands. */
+const drawRow = (columns: number, own: number, causal: boolean): string =>
+  Array.from({ length: columns }, (_, j) => (j === own || (causal && j < own) ? "■" : "·")).join(" ");

@@ -35,7 +35,7 @@ export const oneOf =
   (value, where) =>
     names.includes(value as Name)
       ? (value as Name)
-      : refuse("bad-option", where, names.map((name) => `'${name}'`).join(", "), value);
+      : refuse("bad-option", where, names.map((name) => `'${name}'`).join(" or "), value);
 
 type Given<Options, Name extends keyof Options> = Options & { [Key in Name]-?: NonNullable<Options[Key]> };
 

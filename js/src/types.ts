@@ -136,7 +136,8 @@ type Asked<Options, Name extends string, Request, Value> = Options extends { [Ke
   : { [Key in Name]?: Value };
 
 type Summarized<Request> = Asked<Request, "topK", number, NonNullable<Summary["topK"]>> &
-  Asked<Request, "entropy" | "distance", true, Tensor> &
+  Asked<Request, "entropy", true, Tensor> &
+  Asked<Request, "distance", true, Tensor> &
   Asked<Request, "map", readonly [number, number], Tensor>;
 
 /** `weights` [B, H, Lq, Lk] (or the requested heads and rows), `logSumExp` [B, H, Lq] and `summary` are there where the options ask for them. */
@@ -298,8 +299,8 @@ export interface Lookback {
    */
   diagnose<Given extends AttentionOptions>(
     q: FloatTensor,
-    k: FloatTensor,
-    v: FloatTensor,
+    k: FloatTensor | null,
+    v: FloatTensor | null,
     options?: Only<AttentionOptions, Given>,
   ): Diagnosis;
   /**
