@@ -229,14 +229,16 @@ export class Job {
 
   /**
    * Until `call` is reached nothing of the caller's has been written, and `call` itself refuses before it writes.
-   * `workspaceBytes` is asked with addresses that say only absent or present.
+   * `workspaceBytes` is asked with addresses of scratch memory that say only absent or present.
    */
   run(
     workspaceBytes: ((raw: RawModule, at: At) => number) | undefined,
     call: (raw: RawModule, at: At, workspace: number, workspaceBytes: number) => RawStatus,
   ): void {
     const heap = this.#heap;
-    const needed = workspaceBytes?.(heap.raw, (place) => (place ? ALIGNMENT : 0)) ?? 0;
+    // What a block holds may be looked at (a cache's sizes); the rest is not laid out yet.
+    const planned: At = (place) => (place ? (place.block ? place.block.address + place.offset : ALIGNMENT) : 0);
+    const needed = workspaceBytes?.(heap.raw, planned) ?? 0;
     const workspace = this.room(needed);
     checkBytes(this.#bytes, this.#what);
     const base = heap.scratch(this.#bytes, this.#what);

@@ -200,7 +200,7 @@ export interface RawModule {
   statusMessage(status: RawStatus): string;
   /**
    * Workspace sizes are doubles, so that one beyond 2³² arrives as it is. Asked before memory is laid out: pointers in `call` say only
-   * absent (0) or present (anything else).
+   * absent (0) or present (anything else), but for the cache, whose sizes are looked at.
    */
   attentionWorkspaceBytes(call: RawAttentionCall): number;
   attention(call: RawAttentionCall): RawStatus;
