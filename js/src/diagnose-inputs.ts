@@ -1,7 +1,6 @@
 import { HIDING } from "./diagnose-mask.js";
-import type { BiasValues, RowStatistics, Sizes } from "./diagnose-rows.js";
-import { MASKED, placeOf, Sight } from "./diagnose-rows.js";
-import { brief, count, listed, places } from "./diagnose-text.js";
+import { type BiasValues, MASKED, placeOf, type RowStatistics, Sight, type Sizes } from "./diagnose-rows.js";
+import { brief, count, places, where } from "./diagnose-text.js";
 import type { Finding } from "./diagnose-types.js";
 import type { Layout } from "./shapes.js";
 
@@ -11,174 +10,106 @@ import type { Layout } from "./shapes.js";
 export interface Fault {
   readonly name: "q" | "k" | "v";
   readonly layout: Layout;
-  readonly first: { readonly value: number; readonly place: string };
-  /** [B, heads, L]: positions that hold such values, and their number. */
-  readonly at: Uint8Array;
+  /** The first of them, as a message shows it, and their number. */
+  readonly first: string;
   readonly values: number;
+  /** [B, heads, L]: positions that hold such values. */
+  readonly at: Uint8Array;
 }
 
 /** The values with 0 in place of all that is not finite, so that scores say what is visible; and what was replaced. */
 export function clean(name: Fault["name"], values: Float32Array, layout: Layout): [Float32Array, Fault | undefined] {
+  const finite = Number.isFinite; // looked up once: see diagnose-rows.ts
   const { batch, heads, length, width } = layout;
-  const { isFinite } = Number; // a global looked up once: see diagnose-rows.ts
+  const at = new Uint8Array(batch * heads * length);
   let found = 0;
-  let first: Fault["first"] | undefined;
-  let copy: Float32Array | undefined;
-  let at: Uint8Array | undefined;
-  for (let b = 0; b < batch; b++) {
-    for (let h = 0; h < heads; h++) {
-      for (let i = 0; i < length; i++) {
-        const start = b * layout.batchStride + h * layout.headStride + i * layout.rowStride;
-        for (let d = 0; d < width; d++) {
-          const value = values[start + d]!;
-          if (isFinite(value)) continue;
-          first ??= { value, place: `batch row ${b}, head ${h}, position ${i}, dim ${d}` };
-          copy ??= values.slice();
-          copy[start + d] = 0;
-          at ??= new Uint8Array(batch * heads * length);
-          at[(b * heads + h) * length + i] = 1;
-          found++;
-        }
+  let first = "";
+  let copy = values;
+  for (let place = 0; place < at.length; place++) {
+    const [b, h, i] = [Math.floor(place / length / heads), Math.floor(place / length) % heads, place % length];
+    const start = b * layout.batchStride + h * layout.headStride + i * layout.rowStride;
+    for (let d = 0; d < width; d++) {
+      const value = values[start + d]!;
+      if (finite(value)) continue;
+      if (found++ === 0) {
+        first = `${value} at batch row ${b}, head ${h}, position ${i}, dim ${d}`;
+        copy = values.slice();
       }
+      copy[start + d] = 0;
+      at[place] = 1;
     }
   }
-  return [copy ?? values, first && { name, layout, first, at: at!, values: found }];
+  return [copy, found > 0 ? { name, layout, first, values: found, at } : undefined];
 }
 
-/** `firstKey`: the column of the first of these keys, per batch row. */
+/** `firstKey`: the column of the first new key, per batch row. */
 export function faultFinding(
   { name, layout, first, at, values }: Fault,
   rows: RowStatistics,
-  { heads, queryLength, keyLength }: Sizes,
+  { heads, keyLength }: Sizes,
   firstKey: (batch: number) => number,
 ): Finding {
-  const { heads: own, length } = layout;
-  const group = heads / own;
-  const visible = at.map((flag, place) => {
-    if (!flag) return 0;
-    const [b, h, i] = [Math.floor(place / length / own), Math.floor(place / length) % own, place % length];
-    const heading = b * heads + h * group;
-    if (name === "q") return Number(rows.sights[heading * queryLength + i]! >= Sight.something);
-    for (let sharing = heading; sharing < heading + group; sharing++) {
-      if (rows.seenKeys[sharing * keyLength + firstKey(b) + i]) return 1;
-    }
-    return 0;
+  const { batch, heads: own, length } = layout;
+  const ofQueries = name === "q";
+  const axis = ofQueries ? "rows" : "keys";
+  const concerned = where([batch, own, length], axis, (place) => at[place]);
+  const { n: visible } = where([batch, heads, length], axis, (place, b, h, i) => {
+    if (!at[(b * own + Math.floor((h * own) / heads)) * length + i]) return false;
+    return ofQueries
+      ? rows.sights[place]! >= Sight.something
+      : rows.seenKeys[(b * heads + h) * keyLength + firstKey(b) + i];
   });
-  const reached = listed(visible).length;
-  const concerned = listed(at);
-  const unique = (of: (place: number) => number) => [...new Set(concerned.map(of))].sort((a, b) => a - b);
-  const positions = unique((place) => place % length);
   const effect =
-    reached === 0
-      ? "None of these places is visible, so they change nothing."
-      : `${reached} of ${count(concerned.length, "place")} ${reached === 1 ? "is" : "are"} visible and spoil${reached === 1 ? "s" : ""} ` +
-        `${name === "q" ? "the row itself" : "every row that sees it"}. Find out where they come from (a division by 0, an overflow, memory that was ` +
-        `never written)${name === "q" ? "." : ", or hide these keys: what a mask hides has no influence."}`;
+    visible === 0
+      ? "None of them is visible, so they change nothing."
+      : `They spoil ${ofQueries ? "these rows" : "every row that sees them"}: find the overflow, division by 0 or unwritten memory that they come from` +
+        `${ofQueries ? "" : ", or mask these keys"}.`;
   return {
     code: "non-finite",
-    severity: reached > 0 ? "error" : "info",
-    message: `${name} holds ${count(values, "value")} that ${values === 1 ? "is" : "are"} NaN or ±∞, first ${first.value} at ${first.place}. ${effect}`,
-    batches: unique((place) => Math.floor(place / length / own)),
-    heads: unique((place) => Math.floor(place / length) % own),
-    ...(name === "q" ? { rows: positions } : { keys: positions }),
-    numbers: { values, places: concerned.length, visible: reached },
+    severity: visible > 0 ? "error" : "info",
+    message: `${name} holds ${count(values, "value")} that ${values === 1 ? "is" : "are"} NaN or ±∞${places(concerned.at)}, first ${first}. ${effect}`,
+    ...concerned.at,
+    numbers: { values, places: concerned.n, visible },
   };
 }
 
 /** Scores that are NaN or +∞ although q and k (as they were cleaned) are finite. */
-export function brokenFinding(rows: RowStatistics, bias: BiasValues | undefined): Finding[] {
-  if (!rows.firstBroken) return [];
-  const [b, h, i, j] = rows.firstBroken as [number, number, number, number];
+export function brokenFinding({ broken, firstBroken }: RowStatistics, bias: BiasValues | undefined): Finding[] {
+  if (!firstBroken) return [];
+  const [b, h, i, j] = firstBroken;
   const added = bias?.values[placeOf(bias.strides, b, h, i, j)] ?? 0;
   const cause = Number.isFinite(added)
-    ? "q·k leaves the range of float32 there (or a cache holds such keys): normalise q and k."
-    : `The bias holds ${added} there: only finite numbers and −∞ mean something in a bias.`;
+    ? "q·k leaves float32 there: normalise q and k."
+    : `The bias is ${added} there: mend it.`;
   const at = { batches: [b], heads: [h], rows: [i], keys: [j] };
-  return [
-    {
-      code: "non-finite",
-      severity: "error",
-      message: `${count(rows.broken, "visible score")} ${rows.broken === 1 ? "is" : "are"} NaN or +∞, the first${places(at)}. ${cause}`,
-      ...at,
-      numbers: { scores: rows.broken },
-    },
-  ];
+  const message = `${count(broken, "visible score")} NaN or +∞, the first${places(at)}. ${cause}`;
+  return [{ code: "non-finite", severity: "error", message, ...at, numbers: { scores: broken } }];
 }
 
-/** What the values of a bias are like. */
-export interface BiasFacts {
-  /** Finite values at or below HIDING, and the lowest of them. */
-  readonly large: number;
-  readonly lowest: number;
-  /** Holds 0 and 1 and nothing else. */
-  readonly zeroOne: boolean;
-}
+export const isHiding = (value: number): boolean => value <= HIDING && value > MASKED;
 
-export function biasFacts(values: ArrayLike<number>): BiasFacts {
-  let [large, lowest, zeros, ones] = [0, 0, 0, 0];
-  for (let at = 0; at < values.length; at++) {
-    const value = values[at]!;
-    if (value === 0) zeros++;
-    else if (value === 1) ones++;
-    else if (value <= HIDING && value > MASKED) {
-      large++;
-      lowest = Math.min(lowest, value);
-    }
+export function biasFindings(values: Float32Array, rows: RowStatistics, sizes: Sizes): Finding[] {
+  const { length } = values;
+  const large = values.filter(isHiding);
+  if (large.length > 0) {
+    const lowest = large.reduce((low, value) => Math.min(low, value));
+    const { n, at } = where(
+      [sizes.batch, sizes.heads, sizes.queryLength],
+      "rows",
+      (row) => rows.sights[row] === Sight.hidden,
+    );
+    const message =
+      `The bias holds large finite negatives, down to ${brief(lowest)}, at ${large.length} of ${count(length, "place")}: it looks like a mask.` +
+      `${n > 0 ? ` They hide nothing in ${count(n, "row")}${places(at)} that have them at every key: there comes a mean of the values, where a mask gives 0.` : ""} ` +
+      "Give option mask (1 = may attend), or −Infinity in their place.";
+    const numbers = { values: large.length, lowest, rows: n };
+    return [{ code: "bias-is-mask", severity: "warning", message, ...(n > 0 && at), numbers }];
   }
-  return { large, lowest, zeroOne: zeros > 0 && ones > 0 && zeros + ones === values.length };
-}
-
-export function biasFindings({ large, lowest, zeroOne }: BiasFacts, total: number, rows: RowStatistics, sizes: Sizes) {
-  const findings: Finding[] = [];
-  if (large > 0) {
-    const at = rowsWith(rows, sizes, (sight) => sight === Sight.hidden);
-    const unmasked = at.count
-      ? ` ${count(at.count, "row")}${places(at.where)} ${at.count === 1 ? "has" : "have"} them at every key: numbers hide nothing there, and the output is a ` +
-        "mean of values that were not to be seen, where a mask gives 0."
-      : "";
-    findings.push({
-      code: "bias-is-mask",
-      severity: "warning",
-      message:
-        `The bias holds large finite negatives, down to ${brief(lowest)}, at ${large} of ${count(total, "place")}: it looks like a mask.${unmasked} ` +
-        "Give visibility as option mask (1 = may attend), or −Infinity in their place.",
-      ...at.where,
-      numbers: { values: large, lowest, rows: at.count },
-    });
-  }
-  if (zeroOne) {
-    findings.push({
-      code: "bias-zero-one",
-      severity: "warning",
-      message:
-        "The bias holds 0 and 1 only: it looks like a mask. As a bias, 1 merely multiplies a weight by e and 0 hides nothing. " +
-        "Give it as option mask: { data: Uint8Array.from(data), dims }, where 1 = may attend.",
-      numbers: { values: total },
-    });
-  }
-  return findings;
-}
-
-type Where = Pick<Finding, "batches" | "heads" | "rows">;
-
-/** The rows of which `is` holds; batch rows and heads are named where they are not all. */
-function rowsWith(
-  { sights }: RowStatistics,
-  { batch, heads, queryLength }: Sizes,
-  is: (sight: number, b: number, h: number, i: number) => boolean,
-): { count: number; where: Where } {
-  const [batches, own, rows] = [new Uint8Array(batch), new Uint8Array(heads), new Uint8Array(queryLength)];
-  let found = 0;
-  sights.forEach((sight, at) => {
-    const [b, h, i] = [Math.floor(at / queryLength / heads), Math.floor(at / queryLength) % heads, at % queryLength];
-    if (!is(sight, b, h, i)) return;
-    batches[b] = own[h] = rows[i] = 1;
-    found++;
-  });
-  if (found === 0) return { count: 0, where: {} };
-  const some = (name: "batches" | "heads", flags: Uint8Array) =>
-    flags.length > 1 && flags.includes(0) ? { [name]: listed(flags) } : {};
-  return { count: found, where: { ...some("batches", batches), ...some("heads", own), rows: listed(rows) } };
+  const ones = values.reduce((sum, value) => (value === 1 ? sum + 1 : value === 0 ? sum : Number.NaN), 0);
+  if (!(ones > 0 && ones < length)) return [];
+  const message =
+    "The bias holds 0 and 1 only, which hide nothing: it looks like a mask. Give it as option mask: { data: Uint8Array.from(data), dims }, 1 = may attend.";
+  return [{ code: "bias-zero-one", severity: "warning", message, numbers: { values: length } }];
 }
 
 /**
@@ -186,34 +117,29 @@ function rowsWith(
  * of its batch row see something. `offsets` is undefined where positions are unknown.
  */
 export function blindFinding(rows: RowStatistics, sizes: Sizes, offsets: ArrayLike<number> | undefined): Finding[] {
-  const { batch, heads, keyLength } = sizes;
+  const { batch, heads, queryLength, keyLength } = sizes;
   const seen = new Uint8Array(batch * keyLength);
-  rows.seenKeys.forEach((flag, at) => {
-    if (flag) seen[Math.floor(at / keyLength / heads) * keyLength + (at % keyLength)] = 1;
+  where([batch, heads, keyLength], "keys", (at, b, _h, j) => {
+    seen[b * keyLength + j]! |= rows.seenKeys[at]!;
   });
-  const awake = Array.from({ length: batch }, (_, b) => seen.subarray(b * keyLength, (b + 1) * keyLength).includes(1));
-  const position = (b: number, i: number) => i + (offsets?.[b] ?? 0);
   const isPadding = (b: number, i: number) => {
-    const own = position(b, i);
-    return offsets !== undefined && awake[b] && own >= 0 && own < keyLength && !seen[b * keyLength + own];
+    const keys = seen.subarray(b * keyLength, (b + 1) * keyLength);
+    return offsets !== undefined && keys[i + offsets[b]!] === 0 && keys.includes(1);
   };
-  const at = rowsWith(rows, sizes, (sight, b, _h, i) => sight === Sight.nothing && !isPadding(b, i));
-  if (at.count === 0) return [];
-  const examined = rows.sights.reduce((total, sight) => total + (sight === Sight.unknown ? 0 : 1), 0);
-  const early = offsets && Array.from({ length: batch }, (_, b) => b).some((b) => position(b, at.where.rows![0]!) < 0);
-  const everywhere = at.count === examined;
-  const advice = everywhere
-    ? "The restrictions given exclude one another, or a mask is inverted (1 = may attend here)."
-    : early
-      ? "Such rows lie before key 0 (row + queryOffset < 0): check queryOffset, or whether queries and keys are exchanged."
-      : "Let each see a key at least (its own, say), or ignore what comes out of them if they are padding.";
+  const { n, at } = where(
+    [batch, heads, queryLength],
+    "rows",
+    (row, b, _h, i) => rows.sights[row] === Sight.nothing && !isPadding(b, i),
+  );
+  if (n === 0) return [];
+  const examined = rows.sights.filter((sight) => sight !== Sight.unknown).length;
+  const all = n === examined;
+  const early = offsets && at.rows![0]! + Math.min(...Array.from(offsets)) < 0;
+  const advice = all
+    ? "The restrictions exclude one another, or a mask is inverted (1 = may attend)."
+    : `${early ? "Rows before key 0 do (row + queryOffset < 0): check queryOffset." : "Let them see a key (their own, say), unless they are padding."}`;
+  const message = `${n} of ${count(examined, "row")}${places(at)} see no key at all, so their output is 0. ${advice}`;
   return [
-    {
-      code: "rows-see-nothing",
-      severity: everywhere ? "error" : "warning",
-      message: `${at.count} of ${count(examined, "row")}${places(at.where)} ${at.count === 1 ? "sees" : "see"} no key at all, so their output is 0. ${advice}`,
-      ...at.where,
-      numbers: { rows: at.count, examined },
-    },
+    { code: "rows-see-nothing", severity: all ? "error" : "warning", message, ...at, numbers: { rows: n, examined } },
   ];
 }

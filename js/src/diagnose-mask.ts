@@ -1,4 +1,4 @@
-import { brief, count, listed, percent, places } from "./diagnose-text.js";
+import { count, listed, type Places, percent, places } from "./diagnose-text.js";
 import type { Finding } from "./diagnose-types.js";
 
 // What a mask or bias looks like by itself: causal but for some places, or the opposite of causal. Padding is left out of the picture (keys
@@ -20,174 +20,144 @@ const MIN_CELLS = 3;
 /** Rows [from, to) of the queries. */
 export type Slice = readonly [number, number];
 
-/** May query i see key j, by the mask and bias given? */
-export type Open = (batch: number, head: number, i: number, j: number) => boolean;
-
 export interface MaskPattern {
-  readonly open: Open;
-  /** The batch rows and heads with a pattern of their own. */
-  readonly batches: readonly number[];
-  readonly heads: readonly number[];
+  /** 'mask', 'bias' or 'mask and bias'. */
+  readonly name: string;
+  /** May query i see key j, by the mask and bias given? */
+  readonly open: (batch: number, head: number, i: number, j: number) => boolean;
+  /** The numbers of batch rows and heads with a pattern of their own. */
+  readonly batch: number;
+  readonly heads: number;
   readonly slices: readonly Slice[];
   readonly queryLength: number;
   readonly keyLength: number;
   /** Positions of row 0, per batch row; undefined = the caller did not say, so both alignments are tried. */
-  readonly offsets: ArrayLike<number> | undefined;
-  /** 'mask', 'bias' or 'mask and bias'. */
-  readonly name: string;
+  readonly offsets: Int32Array | undefined;
+  /** The largest share of its weight that a row gives to later keys. */
+  readonly futureWeight: number;
 }
 
+type Four = [number, number, number, number];
+type Eight = [...Four, ...Four];
+
+type Kind = "causal" | "wide" | "prefix" | "leak" | "inverted";
+
+/** Places in the counts of cells; how many of them are visible follows each. NEXT = above the diagonal by exactly one. */
+const [FUTURE, DIAGONAL, PAST, NEXT, COUNTS] = [0, 2, 4, 6, 8];
+
+/** What was counted in one head or, added up, in several. */
 interface Cells {
-  /** Cells above, on and below the diagonal, and how many of them are visible. */
-  future: number;
-  futureSeen: number;
-  diagonal: number;
-  diagonalSeen: number;
-  past: number;
-  pastSeen: number;
-  /** Above the diagonal by exactly one. */
-  next: number;
-  nextSeen: number;
-  rows: number;
-  leakingRows: Uint8Array;
-  leakingKeys: Uint8Array;
+  readonly counts: Float64Array;
+  /** Per row: later keys that it sees; per key: earlier rows that see it. */
+  readonly leakingRows: Int32Array;
+  readonly leaks: Int32Array;
 }
 
-type Kind = "causal" | "wide" | "prefix" | "leak" | "inverted" | "transposed";
-
-interface Judged {
-  readonly kind: Kind;
-  readonly cells: Cells;
-}
-
-function countCells(see: (i: number, j: number) => boolean, pattern: MaskPattern, offset: number): [Cells, Uint8Array] {
-  const { slices, queryLength, keyLength } = pattern;
-  const seenKeys = new Uint8Array(keyLength);
-  const seeingRows = new Uint8Array(queryLength);
+function look({ open, slices, queryLength, keyLength }: MaskPattern, b: number, h: number, offset: number) {
+  const [seenKeys, seeingRows] = [new Uint8Array(keyLength), new Uint8Array(queryLength)];
   for (const [from, to] of slices) {
     for (let i = from; i < to; i++) {
-      for (let j = 0; j < keyLength; j++) if (see(i, j)) seenKeys[j] = seeingRows[i] = 1;
+      for (let j = 0; j < keyLength; j++) if (open(b, h, i, j)) seenKeys[j] = seeingRows[i] = 1;
     }
   }
-  const cells: Cells = {
-    ...{ future: 0, futureSeen: 0, diagonal: 0, diagonalSeen: 0, past: 0, pastSeen: 0, next: 0, nextSeen: 0, rows: 0 },
-    leakingRows: new Uint8Array(queryLength),
-    leakingKeys: new Uint8Array(keyLength),
-  };
-  for (let i = 0; i < queryLength; i++) {
-    if (!seeingRows[i]) continue;
-    cells.rows++;
+  const counts = new Float64Array(COUNTS);
+  const [leakingRows, leaks, earlier] = [queryLength, keyLength, keyLength].map((n) => new Int32Array(n)) as [
+    Int32Array,
+    Int32Array,
+    Int32Array,
+  ];
+  const rows = listed(seeingRows);
+  for (const i of rows) {
     for (let j = 0; j < keyLength; j++) {
       if (!seenKeys[j]) continue;
       const ahead = j - i - offset;
-      const seen = see(i, j) ? 1 : 0;
-      if (ahead > 0) {
-        cells.future++;
-        cells.futureSeen += seen;
-        if (ahead === 1) {
-          cells.next++;
-          cells.nextSeen += seen;
-        }
-        if (seen) cells.leakingRows[i] = cells.leakingKeys[j] = 1;
-      } else if (ahead === 0) {
-        cells.diagonal++;
-        cells.diagonalSeen += seen;
-      } else {
-        cells.past++;
-        cells.pastSeen += seen;
-      }
+      const seen = +open(b, h, i, j);
+      const at = ahead < 0 ? PAST : ahead > 0 ? FUTURE : DIAGONAL;
+      counts[at]!++;
+      counts[at + 1]! += seen;
+      if (ahead <= 0) continue;
+      earlier[j]!++;
+      leaks[j]! += seen;
+      leakingRows[i]! += seen;
+      if (ahead > 1) continue;
+      counts[NEXT]!++;
+      counts[NEXT + 1]! += seen;
     }
   }
-  return [cells, seenKeys];
+  const cells: Cells = { counts, leakingRows, leaks };
+  return { kind: judge(cells, earlier, rows.length), cells };
 }
 
-function judge(see: (i: number, j: number) => boolean, pattern: MaskPattern, offset: number): Judged | undefined {
-  const [cells, seenKeys] = countCells(see, pattern, offset);
-  const { future, futureSeen, diagonal, diagonalSeen, past, pastSeen, next, nextSeen, rows } = cells;
+function judge({ counts, leaks }: Cells, earlier: Int32Array, rows: number): Kind | undefined {
+  const [future, futureSeen, diagonal, diagonalSeen, past, pastSeen, next, nextSeen] = [...counts] as Eight;
   if (future < MIN_CELLS || past < MIN_CELLS) return undefined;
-  if (futureSeen === 0) return { kind: "causal", cells };
+  if (futureSeen === 0) return "causal";
   if (futureSeen >= 0.99 * future) {
-    if (pastSeen <= 0.01 * past && diagonalSeen === diagonal) return { kind: "transposed", cells };
-    // With the whole past visible as well, it is a mask that hides each token from itself.
-    return diagonalSeen < diagonal / 2 && past - pastSeen >= rows / 2 ? { kind: "inverted", cells } : undefined;
+    // Transposed, it keeps the diagonal. With the whole past visible as well, it is a mask that hides each token from itself.
+    const opposite = diagonalSeen < diagonal / 2 ? past - pastSeen >= rows / 2 : pastSeen <= 0.01 * past;
+    return opposite ? "inverted" : undefined;
   }
-  const ratio = futureSeen / future / (pastSeen / past); // Infinity and NaN where no past is seen
-  if (futureSeen === nextSeen && nextSeen === next && ratio <= WIDE_SHARE) return { kind: "wide", cells };
-  if (!(ratio <= LEAK_SHARE)) return undefined;
-  return { kind: isPrefix(cells, seenKeys, pattern.slices, offset) ? "prefix" : "leak", cells };
+  const ratio = futureSeen / future / (pastSeen / past); // Infinity where no past is seen
+  if (futureSeen === nextSeen && nextSeen === next && ratio <= WIDE_SHARE) return "wide";
+  if (ratio > LEAK_SHARE) return undefined;
+  // Are the leaks exactly what the first tokens need to see one another?
+  const prefix = (listed(leaks).at(-1) ?? 0) + 1;
+  return prefix > 2 && leaks.every((n, j) => n === (j < prefix ? earlier[j] : 0)) ? "prefix" : "leak";
 }
 
-/** Are the leaks exactly what the first tokens need to see one another? */
-function isPrefix(cells: Cells, seenKeys: Uint8Array, slices: readonly Slice[], offset: number): boolean {
-  const length = cells.leakingKeys.lastIndexOf(1) + 1;
-  let inside = 0;
-  for (const [from, to] of slices) {
-    for (let i = from; i < to; i++) for (let j = Math.max(0, i + offset + 1); j < length; j++) inside += seenKeys[j]!;
-  }
-  return inside === cells.futureSeen && length > 2;
-}
-
-/** `futureWeight` tells how much weight a head really gives to the future, where that is known. */
-export function maskFindings(
-  pattern: MaskPattern,
-  futureWeight: (batches: readonly number[], heads: readonly number[]) => number,
-): Finding[] {
-  const { batches, heads, queryLength, keyLength } = pattern;
-  const groups = new Map<Kind, { batches: Set<number>; heads: Set<number>; judged: Judged[] }>();
-  for (const b of batches) {
-    for (const h of heads) {
-      const see = (i: number, j: number) => pattern.open(b, h, i, j);
+export function maskFindings(pattern: MaskPattern): Finding[] {
+  const { batch, heads, queryLength, keyLength } = pattern;
+  const groups = new Map<Kind, { cells: Cells; batches: Set<number>; heads: Set<number> }>();
+  for (let b = 0; b < batch; b++) {
+    for (let h = 0; h < heads; h++) {
       const offsets = pattern.offsets ? [pattern.offsets[b]!] : [0, keyLength - queryLength];
-      const verdicts = offsets.map((offset) => judge(see, pattern, offset)).filter((verdict) => verdict !== undefined);
-      const judged = verdicts.find(({ kind }) => kind === "causal") ?? verdicts[0];
-      if (!judged || judged.kind === "causal") continue;
-      const group = groups.get(judged.kind) ?? { batches: new Set(), heads: new Set(), judged: [] };
+      const sights = offsets.map((offset) => look(pattern, b, h, offset)).filter(({ kind }) => kind);
+      if (sights.length === 0 || sights.some(({ kind }) => kind === "causal")) continue;
+      const { cells, kind } = sights[0]!;
+      const group = groups.get(kind!) ?? { cells, batches: new Set(), heads: new Set() };
+      if (group.cells !== cells) {
+        for (const field of ["counts", "leakingRows", "leaks"] as const) {
+          const sum = group.cells[field];
+          for (let at = 0; at < sum.length; at++) sum[at]! += cells[field][at]!;
+        }
+      }
+      groups.set(kind!, group);
       group.batches.add(b);
       group.heads.add(h);
-      group.judged.push(judged);
-      groups.set(judged.kind, group);
     }
   }
-  return Array.from(groups, ([kind, group]) => {
-    const at = {
-      ...(batches.length > 1 && { batches: [...group.batches] }),
-      ...(heads.length > 1 && { heads: [...group.heads] }),
-    };
-    const finding = maskFinding(kind, group.judged, pattern, at);
-    if (finding.code !== "future-leak" || !pattern.offsets) return finding;
-    const weight = futureWeight([...group.batches], [...group.heads]);
-    const message = `${finding.message} Rows give up to ${percent(weight)} of their weight to later keys.`;
-    return { ...finding, message, numbers: { ...finding.numbers, weight } };
-  });
+  return Array.from(groups, ([kind, { cells, ...own }]) => {
+    const at = { ...(batch > 1 && { batches: [...own.batches] }), ...(heads > 1 && { heads: [...own.heads] }) };
+    return maskFinding(pattern, kind, cells, at);
+  }).filter(({ code }) => code === "mask-inverted" || !pattern.offsets || pattern.futureWeight > 0);
 }
 
-function maskFinding(kind: Kind, judged: Judged[], { name, offsets }: MaskPattern, at: Partial<Finding>): Finding {
-  const sum = (field: "future" | "futureSeen" | "past" | "pastSeen") =>
-    judged.reduce((total, { cells }) => total + cells[field], 0);
-  const [future, futureSeen, past, pastSeen] = [sum("future"), sum("futureSeen"), sum("past"), sum("pastSeen")];
+function maskFinding({ name, offsets, futureWeight }: MaskPattern, kind: Kind, cells: Cells, at: Places): Finding {
+  const [future, futureSeen, past, pastSeen] = [FUTURE, FUTURE + 1, PAST, PAST + 1].map(
+    (at) => cells.counts[at]!,
+  ) as Four;
   const severity = offsets && kind !== "prefix" ? "warning" : "info";
-  const guessed = offsets ? "" : " (Queries and keys differ in length; queryOffset would say how they are aligned.)";
-
-  if (kind === "inverted" || kind === "transposed") {
-    const what =
-      kind === "inverted"
-        ? `looks inverted: it shows ${percent(futureSeen / future)} of the future, hides tokens from themselves and shows ${percent(pastSeen / past)} ` +
-          "of the past. Here 1 means may attend: take masks.fromTorch(…) for a mask of nn.MultiheadAttention, or masks.from(mask).not()."
-        : "looks transposed: every row sees itself and the future, and no past. Rows are queries, columns are keys.";
-    const numbers = { future: futureSeen / future, past: pastSeen / past };
-    return { code: "mask-inverted", severity, message: `The ${name}${places(at)} ${what}${guessed}`, ...at, numbers };
+  const guess = offsets ? "" : " This assumes how queries and keys are aligned: queryOffset would tell.";
+  if (kind === "inverted") {
+    const message =
+      `The ${name}${places(at)} shows ${percent(futureSeen / future)} of the future and ${percent(pastSeen / past)} of the past: it looks inverted, ` +
+      `or transposed. 1 = may attend, rows are queries: take masks.fromTorch(…) for nn.MultiheadAttention's, or masks.from(mask).not().${guess}`;
+    return {
+      code: "mask-inverted",
+      severity,
+      message,
+      ...at,
+      numbers: { future: futureSeen / future, past: pastSeen / past },
+    };
   }
-
-  const [rows, keys] = (["leakingRows", "leakingKeys"] as const).map((field) =>
-    listed(judged[0]!.cells[field].map((_, i) => Number(judged.some(({ cells }) => cells[field][i] === 1)))),
-  ) as [number[], number[]];
-  const where = { ...at, rows, keys };
-  const amount = `${futureSeen} of ${count(future, "place")} above the diagonal`;
-  const message = {
-    wide: `The ${name} is a causal triangle that is one key too wide: each row also sees the next key, ${amount}${places(at)}. Hide the first diagonal above as well (numpy's triu takes k = 1), or set causal: true.`,
-    prefix: `The ${name} is causal but for the first ${keys.at(-1)! + 1} keys, which see one another${places(at)}: a prefix-LM. If that is not meant, set causal: true.`,
-    leak: `The ${name} is causal except for ${amount} (${brief((100 * futureSeen) / future)} %)${places(where)}. If queries must not see the future, set causal: true; it applies together with the ${name}.`,
-  }[kind as "wide" | "prefix" | "leak"];
-  const numbers = { cells: futureSeen, share: futureSeen / future };
-  return { code: "future-leak", severity, message: message + guessed, ...where, numbers };
+  const spots = { ...at, rows: listed(cells.leakingRows), keys: listed(cells.leaks) };
+  const exception = {
+    wide: ", a triangle one key too wide",
+    prefix: `, a prefix of ${count(spots.keys.at(-1)! + 1, "key")} that see one another (a prefix-LM)`,
+  }[kind as string];
+  const message =
+    `The ${name} is causal except for ${futureSeen} of ${count(future, "place")} above the diagonal${places(spots)}${exception ?? ""}` +
+    `${offsets ? `; rows give up to ${percent(futureWeight)} of their weight to later keys` : ""}. If that is not meant, set causal: true beside it.${guess}`;
+  const numbers = { cells: futureSeen, share: futureSeen / future, ...(offsets && { weight: futureWeight }) };
+  return { code: "future-leak", severity, message, ...spots, numbers };
 }

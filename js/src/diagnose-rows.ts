@@ -57,7 +57,7 @@ export class RowStatistics {
   readonly futureWeight: Float64Array;
   /** Visible scores that are NaN or +∞, and the first of them as [batch, head, row, key]. */
   broken = 0;
-  firstBroken: readonly number[] | undefined;
+  firstBroken: readonly [number, number, number, number] | undefined;
   readonly #sizes: Sizes;
   readonly #offsets: ArrayLike<number>;
   readonly #hiding: BiasValues | undefined;
@@ -100,10 +100,10 @@ export class RowStatistics {
     }
   }
 
-  /** How much the rows of two heads differ, relative to their size: 0 = equal weights; undefined where too few compare. */
-  difference(h: number, other: number, minRows: number): number | undefined {
+  /** How much the rows of two heads (the larger first) differ, relative to their size: 0 = equal weights, NaN = too few compare. */
+  difference(h: number, other: number, minRows: number): number {
     const at = h * this.#sizes.heads + other;
-    return this.#compared[at]! < minRows ? undefined : Math.sqrt(this.#differences[at]! / this.#compared[at]!);
+    return this.#compared[at]! < minRows ? Number.NaN : Math.sqrt(this.#differences[at]! / this.#compared[at]!);
   }
 
   #addRow(row: Float32Array, b: number, h: number, i: number): void {

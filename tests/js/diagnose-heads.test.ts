@@ -23,13 +23,13 @@ describeVariants((lb) => {
         expect(finding.severity).toBe("warning");
         expect(finding.numbers).toMatchObject({ scale, usual: 1 / Math.sqrt(headDim) });
         expect(finding.numbers.evenness).toBeLessThan(0.5);
-        expectShown(finding, "1/√headDim = 0.177", "times as large", "Leave option scale out");
+        expectShown(finding, "1/√headDim = 0.177", "all but one-hot", "Leave scale out");
       }
     });
 
     test("scale 1/headDim makes them all but equal", () => {
       const finding = only(lb.diagnose(q, k, v, { scale: 1 / headDim }), "scale-forgotten");
-      expectShown(finding, "Scale 0.0313", "all but equal", "1/√headDim");
+      expectShown(finding, "Scale 0.0313 is 0.177 times", "all but equal", "1/√headDim");
     });
 
     test("is silent where q was scaled before, where the head is small, and where weights are healthy", () => {
@@ -47,7 +47,7 @@ describeVariants((lb) => {
       const all = only(lb.diagnose({ data: q.data.map((value) => 200 * value), dims: q.dims }, k, v), "saturated");
       expect(all.heads).toEqual([0, 1, 2, 3]);
       expect(all.numbers.spread).toBeGreaterThan(400);
-      expectShown(all, "scores of a row lie", "Normalise q and k", "projections");
+      expectShown(all, "4 of 4 heads", "scores of a row lie", "Normalise q and k");
       const one = withHead(q, 2, (values) => values.set(values.map((value) => 200 * value)));
       const finding = only(lb.diagnose(one, k, v, { causal: true }), "saturated");
       expect(finding).toMatchObject({ severity: "warning", heads: [2] });
@@ -74,7 +74,7 @@ describeVariants((lb) => {
         "uniform-heads",
       );
       expect(one).toMatchObject({ severity: "info", heads: [1], numbers: { heads: 1 } });
-      expectShown(one, "1 head of 4 (head 1)", "mean of the values", "scaled twice");
+      expectShown(one, "1 of 4 heads (head 1)", "mean of the values", "scaled twice");
       const all = only(
         lb.diagnose({ data: q.data.map((value) => value / 50), dims: q.dims }, k, v, { causal: true }),
         "uniform-heads",
@@ -124,7 +124,7 @@ describeVariants((lb) => {
     test("names heads with equal weights", () => {
       const finding = only(lb.diagnose(copied(q, 0, 2), copied(k, 0, 2), v, { causal: true }), "copied-heads");
       expect(finding).toMatchObject({ severity: "info", heads: [0, 2], numbers: { difference: 0 } });
-      expectShown(finding, "Heads 0, 2 have the same weights", "different rows");
+      expectShown(finding, "2 of 4 heads (heads 0, 2)", "weights are the same", "different rows");
       const near = only(lb.diagnose(copied(q, 1, 3, 1e-4), copied(k, 1, 3, 1e-4), v), "copied-heads");
       expect(near.heads).toEqual([1, 3]);
       expect(near.numbers.difference).toBeGreaterThan(0);
