@@ -76,7 +76,7 @@ export function unknownName(
   fail(code, `${sentence} '${name}'. ${near ? `Did you mean '${near}'?` : `There are: ${names.join(", ")}.`}`);
 }
 
-/** The longest name contained in `name` (isCausal → causal), else the one fewest edits away, if few. */
+/** The longest name whose words are in `name` (isCausal → causal, keyPaddingMask → keyMask), else the one fewest edits away, if few. */
 export function nearest(name: string, names: readonly string[]): string | undefined {
   const plain = (text: string) => text.toLowerCase().replace(/[^a-z0-9]/g, "");
   const wanted = plain(name);
@@ -84,7 +84,8 @@ export function nearest(name: string, names: readonly string[]): string | undefi
   let bestCost = Math.max(1, Math.floor(wanted.length * 0.4)) + 0.5;
   for (const candidate of names) {
     const known = plain(candidate);
-    const contained = known.length > 3 && wanted.includes(known);
+    const words = candidate.split(/(?=[A-Z])/).map(plain);
+    const contained = known.length > 3 && words.every((word) => wanted.includes(word));
     const cost = contained ? -known.length : editDistance(wanted, known);
     if (cost < bestCost) {
       best = candidate;
