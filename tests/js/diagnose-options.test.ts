@@ -1,6 +1,6 @@
 /** lb.diagnose with every other option of lb.attention: each keeps its meaning, slices of rows and caches included. */
 import { describe, expect, test } from "@jest/globals";
-import { masks } from "lookback";
+import { type AttentionOptions, masks } from "lookback";
 import { bits, codes, expectHealthy, find, lowBias, normal, only, operands } from "./support/diagnosis.js";
 import { caught, expectError } from "./support/helpers.js";
 import { describeVariants } from "./support/instances.js";
@@ -10,7 +10,7 @@ describeVariants((lb) => {
   const [q, k, v] = operands([2, 4, length, 16]);
 
   describe("healthy attention with", () => {
-    test.each([
+    test.each<[string, AttentionOptions]>([
       ["a causal window", { causal: true, window: { left: 6 } }],
       ["a window to both sides", { window: { left: 3, right: 3 } }],
       ["ALiBi", { causal: true, alibi: true }],
