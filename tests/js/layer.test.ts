@@ -1,11 +1,11 @@
-/** M4: the multi-head layer against PyTorch's (tests/fixtures/make_torch_fixtures.py) and against a trained model's intermediates. */
-import { existsSync, readFileSync } from "node:fs";
+/** M4: the multi-head layer against PyTorch's (tests/fixtures/make_torch_fixtures.py) and against the reference. */
+import { readFileSync } from "node:fs";
 import { expect, test } from "@jest/globals";
 import type { LayerForwardOptions, MultiHeadAttentionConfig } from "lookback";
-import { holds, run, worst } from "./accuracy-check.ts";
+import { holds, worst } from "./accuracy-check.ts";
 import type { ReferenceOptions } from "./reference.ts";
-import { makeOperands, randomFloats, randomSource } from "./reference-data.ts";
-import { type LayerShape, parametersOfTorch, referenceLayer, referenceLinear } from "./reference-layer.ts";
+import { randomFloats, randomSource } from "./reference-data.ts";
+import { type LayerShape, parametersOfTorch, referenceLayer } from "./reference-layer.ts";
 import { describeVariants } from "./support/instances.ts";
 
 interface StoredArray {
@@ -25,10 +25,6 @@ interface TorchCase {
 
 const fixtures = new URL("../fixtures/torch_layers.json", import.meta.url);
 const torchCases: TorchCase[] = JSON.parse(readFileSync(fixtures, "utf8")).cases;
-
-/** Rules that a fixture needs and the package does not have yet; a rule that arrives leaves this list. */
-const NOT_YET: ReadonlySet<string> = new Set(["R5 padding"]);
-const needs = ({ inputs }: TorchCase) => (inputs.keyMask ? ["R5 padding"] : []);
 
 const infinities = { Inf: Infinity, "-Inf": -Infinity };
 const floats = ({ dims, data }: StoredArray) => ({
@@ -86,12 +82,7 @@ for (const item of torchCases) {
 
 describeVariants((lb) => {
   for (const item of torchCases) {
-    const missing = needs(item).filter((rule) => NOT_YET.has(rule));
-    if (missing.length > 0) {
-      test.todo(`M4: ${item.name}: not yet, needs ${missing.join(" and ")}`);
-      continue;
-    }
-    test(`M4: the layer equals PyTorch's: ${item.name}`, () => {
+    test(`M2, M4${item.inputs.keyMask ? ", R5" : ""}: the layer equals PyTorch's: ${item.name}`, () => {
       const layer = lb.multiHeadAttention(item.config);
       try {
         const { x, memory, memoryValues } = floatsOfAll(item.inputs as Record<string, StoredArray>);
@@ -187,69 +178,3 @@ describeVariants((lb) => {
     });
   });
 });
-
-interface Base64Array {
-  shape: number[];
-  data: string;
-}
-
-const gpt = new URL("../../../shared/conformance/gpt-nano-sort/", import.meta.url);
-const hasGpt = existsSync(new URL("gpt-nano-sort-model.json", gpt));
-
-if (!hasGpt) test.skip("M4: ../shared/conformance/gpt-nano-sort is not beside this checkout", () => {});
-else {
-  const read = (name: string): Record<string, Base64Array> => JSON.parse(readFileSync(new URL(name, gpt), "utf8"));
-  const decode = ({ shape, data }: Base64Array) => {
-    const bytes = Buffer.from(data, "base64");
-    return { data: Float32Array.from({ length: bytes.length / 4 }, (_, n) => bytes.readFloatLE(n * 4)), dims: shape };
-  };
-  const model = read("gpt-nano-sort-model.json");
-  const partials = read("gpt-nano-sort-t0-partials.json");
-  const stored = (name: string) => decode(partials[name]!);
-  const parameter = (name: string) => decode(model[`transformer.h.0.attn.${name}`]!);
-  const close = () => 2e-6;
-
-  test("M4: the stored query, key and value are the projection of the stored input", () => {
-    const qkv = referenceLinear(
-      stored("ln1").data,
-      parameter("c_attn.weight").data,
-      parameter("c_attn.bias").data,
-      48,
-      144,
-    );
-    holds(worst(qkv, stored("qkv").data, close), "qkv");
-  });
-
-  describeVariants((lb) => {
-    test("R6, R12: a trained model's stored q, k, v give its stored masked scores, softmax and output", () => {
-      const [q, k, v] = [stored("q"), stored("k"), stored("v")];
-      const call = (weights: "masked" | "softmax") => lb.attention(q, k, v, { causal: true, weights });
-      holds(worst(call("masked").weights!.data, stored("att").data, close), "masked scores");
-      holds(worst(call("softmax").weights!.data, stored("attSm").data, close), "softmax");
-      const operands = {
-        ...makeOperands({ batch: 3, heads: 3, queryLength: 11, headDim: 16 }, 0),
-        q: q.data,
-        k: k.data,
-        v: v.data,
-      };
-      holds(worst(run(lb, operands, { causal: true }, "3-D").raw.output.data, stored("y").data, close), "output");
-    });
-
-    test("M4: the layer with a trained model's weights gives its stored softmax and projected output", () => {
-      const layer = lb.multiHeadAttention({ embedDim: 48, heads: 3 });
-      try {
-        layer.load({
-          in_proj_weight: parameter("c_attn.weight"),
-          in_proj_bias: parameter("c_attn.bias"),
-          "out_proj.weight": parameter("c_proj.weight"),
-          "out_proj.bias": parameter("c_proj.bias"),
-        });
-        const { output, weights } = layer.forward(stored("ln1"), { causal: true, weights: "softmax" });
-        holds(worst(weights!.data, stored("attSm").data, close), "softmax");
-        holds(worst(output.data, stored("yProj").data, close), "output");
-      } finally {
-        layer.dispose();
-      }
-    });
-  });
-}

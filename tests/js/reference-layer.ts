@@ -1,6 +1,7 @@
 /** A float64 reference of the multi-head layer (CONTRACT §4): four projections around referenceAttention. */
 import { type ReferenceOptions, type ReferenceResult, referenceAttention, type Shape } from "./reference.ts";
 import { foldHeads, splitHeads } from "./reference-data.ts";
+import { type ReferenceRotary, referenceRotary } from "./reference-rotary.ts";
 
 export interface LayerShape {
   batch: number;
@@ -71,6 +72,13 @@ export function parametersOfTorch(state: Record<string, ArrayLike<number>>, shap
   };
 }
 
+/** Queries and keys turned by their positions, slot by slot in every batch row: [B, Lq] and [B, Lk]. */
+export interface LayerRotary {
+  options: ReferenceRotary;
+  queryPositions: ArrayLike<number>;
+  keyPositions: ArrayLike<number>;
+}
+
 /** x [B, Lq, embedDim], keys [B, Lk, keyDim], values [B, Lk, valueDim]; `output` of the result is [B, Lq, embedDim]. */
 export function referenceLayer(
   parameters: LayerParameters,
@@ -79,6 +87,7 @@ export function referenceLayer(
   keys: ArrayLike<number>,
   values: ArrayLike<number>,
   options: ReferenceOptions = {},
+  rotary?: LayerRotary,
 ): ReferenceResult {
   const { batch, queryLength, keyLength, embedDim, heads, kvHeads, keyDim, valueDim } = shape;
   const headDim = embedDim / heads;
@@ -88,9 +97,17 @@ export function referenceLayer(
   const k = referenceLinear(keys, p.keyWeight, p.keyBias, keyDim, kvWidth);
   const v = referenceLinear(values, p.valueWeight, p.valueBias, valueDim, kvWidth);
   const inner: Shape = { batch, heads, kvHeads, queryLength, keyLength, headDim, valueDim: headDim };
+  const turned = (data: Float64Array, length: number, count: number, positions?: ArrayLike<number>) => {
+    const split = splitHeads(data, batch, length, count, headDim);
+    if (!rotary || !positions) return split;
+    const each = Array.from({ length: batch * count * length }, (_, row) => {
+      return positions[Math.floor(row / (count * length)) * length + (row % length)]!;
+    });
+    return referenceRotary(split, headDim, each, rotary.options);
+  };
   const attended = referenceAttention(
-    splitHeads(q, batch, queryLength, heads, headDim),
-    splitHeads(k, batch, keyLength, kvHeads, headDim),
+    turned(q, queryLength, heads, rotary?.queryPositions),
+    turned(k, keyLength, kvHeads, rotary?.keyPositions),
     splitHeads(v, batch, keyLength, kvHeads, headDim),
     inner,
     options,
