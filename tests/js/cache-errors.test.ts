@@ -196,12 +196,6 @@ const REFUSALS: Refusal[] = [
     (lb) => lb.kvCache({ batch: 2 ** 31 - 1, kvHeads: 2 ** 31 - 1, headDim: 2 ** 31 - 1, capacity: 2 ** 31 - 1 }),
   ],
   [
-    "R23: more than the engine gives",
-    "out-of-memory",
-    ["cache", "bytes"],
-    (lb) => lb.kvCache({ batch: 1, kvHeads: 8, headDim: 64, capacity: 1_048_000 }),
-  ],
-  [
     "R16: something else as cache",
     "bad-option",
     ["cache", "lb.kvCache()", "Object"],
@@ -314,6 +308,29 @@ describeVariants((lb, variant) => {
       "k",
     );
     foreign.dispose();
+    other.dispose();
+  });
+
+  test("R23: more than there is left", async () => {
+    const other = await createLookback({ variant });
+    const half = { batch: 1, kvHeads: 8, headDim: 64, capacity: 600_000 };
+    const first = other.kvCache(half);
+    const before = other.memory();
+    expectError(
+      caught(() => other.kvCache(half)),
+      "out-of-memory",
+      "the cache",
+      "bytes",
+    );
+    expectError(
+      caught(() => first.clone()),
+      "out-of-memory",
+      "the cache",
+    );
+    expect(other.memory()).toEqual(before);
+    first.dispose();
+    other.kvCache(half);
+    expectAlive(other);
     other.dispose();
   });
 
