@@ -6,7 +6,7 @@ import { atLeast, cacheFolder, firstExisting, readIfThere, which } from "./paths
 export const minimum = { emscripten: "3.1.69", xsimd: "13.2" };
 
 /** What a verb may need, apart from what every build does. */
-/** @typedef {"build" | "test" | "check"} Purpose */
+/** @typedef {"build" | "test" | "check" | "browser"} Purpose */
 
 /**
  * @typedef {object} Tools
@@ -28,6 +28,7 @@ export const needs = {
   build: ["python", "cmake", "ninja", "emscripten", "xsimd"],
   test: ["clang", "sanitizers", "googletest", "chromium"],
   check: ["clang", "clangFormat", "clangTidy"],
+  browser: ["chromium"],
 };
 
 /** @returns {Tools} */

@@ -27,15 +27,15 @@ export async function prepareTools(purposes) {
 
 /**
  * @param {import("./find.mjs").Tools} tools
- * @param {{ cpp?: boolean, cppTests?: boolean, typeScript?: boolean, configureNative?: boolean }} what
+ * @param {{ cpp?: boolean, cppTests?: boolean, bench?: boolean, typeScript?: boolean, configureNative?: boolean }} what
  */
-export async function build(tools, { cpp = true, cppTests = false, typeScript = true }) {
+export async function build(tools, { cpp = true, cppTests = false, bench = false, typeScript = true }) {
   await buildingAlone(async () => {
     writeToolchain(tools);
     const steps = [];
     if (typeScript) steps.push(typeScriptStep());
     if (cpp) {
-      const targets = cppTests ? ["all", "lookback_tests"] : ["all"];
+      const targets = ["all", ...(cppTests ? ["lookback_tests"] : []), ...(bench ? ["ceilings"] : [])];
       steps.push(cmakeStep(tools, "wasm-simd", targets), cmakeStep(tools, "wasm-relaxed", targets));
       if (cppTests) steps.push(cmakeStep(tools, "native-debug", ["lookback_tests"]));
     }

@@ -1,5 +1,5 @@
 /**
- * The npm verbs: node bindings/toolchain/run.mjs start|test|build|demo|check|format [arguments]
+ * The npm verbs: node bindings/toolchain/run.mjs start|test|build|demo|bench|check|format [arguments]
  *
  * This file and what it imports at first use Node's built-ins only: a bare clone has no packages yet.
  */
@@ -30,6 +30,15 @@ const verbs = {
     await prepared({ purposes: ["build", "test"], cppTests: true });
     return node([join(root, "tests/run.mjs"), ...args]);
   },
+  async bench(args) {
+    await benchReady(["build"]);
+    return node([join(root, "tests/bench/run.mjs"), ...args]);
+  },
+  async "bench:browser"(args) {
+    await benchReady(["build", "browser"]);
+    return node([join(root, "tests/bench/run-browser.mjs"), ...args]);
+  },
+  "bench:readme": (args) => node([join(root, "tests/bench/readme.mjs"), ...args]),
   async check() {
     await prepared({ purposes: ["build", "test", "check"], cppTests: true });
     const { check } = await import("./check.mjs");
@@ -43,11 +52,22 @@ const verbs = {
   },
 };
 
-/** @param {{ purposes: import("./find.mjs").Purpose[], cppTests?: boolean }} what */
-async function prepared({ purposes, cppTests = false }) {
+/** @param {{ purposes: import("./find.mjs").Purpose[], cppTests?: boolean, bench?: boolean }} what */
+async function prepared({ purposes, cppTests = false, bench = false }) {
   const { build, prepareTools } = await import("./prepare.mjs");
   const tools = await prepareTools(purposes);
-  await build(tools, { cppTests });
+  await build(tools, { cppTests, bench });
+}
+
+/**
+ * What the benchmarks need besides: the engines they compare, and what they compare with.
+ * @param {import("./find.mjs").Purpose[]} purposes
+ */
+async function benchReady(purposes) {
+  const { installNodes } = await import("./nodes.mjs");
+  await installNodes();
+  await installPackages(join(root, "tests/bench/peers"), "the packages to compare with");
+  await prepared({ purposes, bench: true });
 }
 
 /**

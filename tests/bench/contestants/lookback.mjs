@@ -1,0 +1,124 @@
+/** Ours. Names are the contract's; what an instance does not have yet is said by the row. */
+import { createLookback } from "lookback";
+import { floatInput } from "../core/inputs.mjs";
+import { NotAvailable } from "../core/run-case.mjs";
+
+/** @typedef {import("../core/types.ts").Workload} Workload */
+/** @typedef {import("../core/types.ts").Inputs} Inputs */
+/** @typedef {import("../core/types.ts").Prepared} Prepared */
+
+/** @type {import("../core/types.ts").ContestantModule["open"]} */
+export async function open({ variant, threads }) {
+  /** @type {Record<string, unknown>} */
+  const options = { variant, ...(threads !== 1 && { threads }) };
+  // Types lag behind the contract while parts arrive, so none are asked for.
+  const lb = /** @type {any} */ (await createLookback(/** @type {any} */ (options)));
+  if (threads !== 1 && lb.threads !== threads)
+    throw new NotAvailable(`asked for ${threads} threads, got ${lb.threads ?? "no answer"}`);
+  return { prepare: (workload, inputs) => prepare(lb, workload, inputs), close: () => lb.dispose() };
+}
+
+/**
+ * @param {any} lb
+ * @param {Workload} workload
+ * @param {Inputs} inputs
+ * @returns {Prepared<any>}
+ */
+function prepare(lb, workload, inputs) {
+  switch (workload.kind) {
+    case "attention":
+      return attention(lb, workload, inputs);
+    case "decode":
+      return decode(lb, workload, inputs);
+    case "linear":
+      return linear(lb, workload, inputs);
+    case "layer":
+      return layer(lb, workload, inputs);
+    default:
+      throw new NotAvailable(`does no ${workload.kind}`);
+  }
+}
+
+/**
+ * @param {any} lb
+ * @param {Extract<Workload, { kind: "attention" }>} workload
+ * @param {Inputs} inputs
+ * @returns {Prepared<any>}
+ */
+function attention(lb, { heads, headDim, length, causal, mask, weights }, inputs) {
+  const dims = [1, heads, length, headDim];
+  const [q, k, v] = ["queries", "keys", "values"].map((name) => ({ data: floatInput(inputs, name), dims }));
+  const options = {
+    causal,
+    ...(mask && { mask: { data: inputs.mask, dims: [length, length] } }),
+    ...(weights && { weights: "softmax" }),
+    ...(weights === "reused" && { out: { weights: new Float32Array(heads * length * length) } }),
+  };
+  return {
+    call: () => lb.attention(q, k, v, options),
+    read: (result) => ({ output: result.output.data, ...(weights && { weights: result.weights.data }) }),
+  };
+}
+
+/**
+ * @param {any} lb
+ * @param {Extract<Workload, { kind: "decode" }>} workload
+ * @param {Inputs} inputs
+ * @returns {Prepared<any>}
+ */
+function decode(lb, { heads, headDim, keyLength, type }, inputs) {
+  if (typeof lb.kvCache !== "function") throw new NotAvailable("there is no lb.kvCache");
+  const cache = lb.kvCache({ batch: 1, kvHeads: heads, headDim, capacity: keyLength, dtype: type });
+  const dims = [1, heads, keyLength, headDim];
+  cache.append({ data: floatInput(inputs, "keys"), dims }, { data: floatInput(inputs, "values"), dims });
+  const query = { data: floatInput(inputs, "queries"), dims: [1, heads, 1, headDim] };
+  return {
+    // Without new keys the cache stays as it is, so that every call does the same.
+    call: () => lb.attention(query, null, null, { cache, causal: true }),
+    read: (result) => ({ output: result.output.data }),
+    dispose: () => cache.dispose(),
+  };
+}
+
+/**
+ * @param {any} lb
+ * @param {Extract<Workload, { kind: "linear" }>} workload
+ * @param {Inputs} inputs
+ * @returns {Prepared<any>}
+ */
+function linear(lb, { rows, inputs: width, outputs }, inputs) {
+  if (typeof lb.linear !== "function") throw new NotAvailable("there is no lb.linear");
+  const linear = lb.linear({ inputs: width, outputs, bias: true });
+  linear.load({
+    weight: { data: floatInput(inputs, "weight"), dims: [outputs, width] },
+    bias: { data: floatInput(inputs, "bias"), dims: [outputs] },
+  });
+  const x = { data: floatInput(inputs, "input"), dims: [rows, width] };
+  return {
+    call: () => linear.forward(x),
+    read: (result) => ({ output: (result.output ?? result).data }),
+    dispose: () => linear.dispose(),
+  };
+}
+
+/**
+ * @param {any} lb
+ * @param {Extract<Workload, { kind: "layer" }>} workload
+ * @param {Inputs} inputs
+ * @returns {Prepared<any>}
+ */
+function layer(lb, { embedDim, heads, length }, inputs) {
+  const layer = lb.multiHeadAttention({ embedDim, heads });
+  layer.load({
+    in_proj_weight: { data: floatInput(inputs, "inWeight"), dims: [3 * embedDim, embedDim] },
+    in_proj_bias: { data: floatInput(inputs, "inBias"), dims: [3 * embedDim] },
+    "out_proj.weight": { data: floatInput(inputs, "outWeight"), dims: [embedDim, embedDim] },
+    "out_proj.bias": { data: floatInput(inputs, "outBias"), dims: [embedDim] },
+  });
+  const x = { data: floatInput(inputs, "input"), dims: [1, length, embedDim] };
+  return {
+    call: () => layer.forward(x, { causal: true }),
+    read: (result) => ({ output: result.output.data }),
+    dispose: () => layer.dispose(),
+  };
+}

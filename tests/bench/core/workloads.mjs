@@ -1,0 +1,161 @@
+/** The cases, and what each calculation has to do at least. */
+
+/** @typedef {import("./types.ts").Workload} Workload */
+/** @typedef {import("./types.ts").BenchCase} BenchCase */
+/** @typedef {import("./types.ts").Work} Work */
+
+const MEBIBYTE = 2 ** 20;
+const shape = { heads: 12, headDim: 64 };
+
+/**
+ * @param {string} id
+ * @param {string} title
+ * @param {Omit<import("./types.ts").AttentionShape, "heads" | "headDim">} options
+ * @param {"ours"} [contestants]
+ * @returns {Workload}
+ */
+function attention(id, title, options, contestants) {
+  return { id, title, kind: "attention", ...shape, ...options, ...(contestants && { contestants }) };
+}
+
+/**
+ * @param {string} id
+ * @param {number} keyLength
+ * @param {"f32" | "int8"} type
+ * @param {"ours"} [contestants]
+ * @returns {Workload}
+ */
+function decode(id, keyLength, type, contestants) {
+  const title = `1 query × ${keyLength} cached keys, ${type === "int8" ? "int8" : "float32"}`;
+  return { id, title, kind: "decode", ...shape, keyLength, type, ...(contestants && { contestants }) };
+}
+
+/**
+ * @param {number} length
+ * @param {number} longer
+ */
+const longer = (length, longer) => [
+  attention("short", `causal, L = ${length}`, { length, causal: true }, "ours"),
+  attention("long", `causal, L = ${longer}`, { length: longer, causal: true }),
+];
+
+/** @type {readonly BenchCase[]} */
+export const cases = [
+  {
+    id: "ceilings",
+    title: "Ceilings of this machine, measured in wasm, one core",
+    workloads: [
+      { id: "multiply-add", title: "multiply-add in registers", kind: "multiply-add" },
+      ...[1, 24, 256].map(
+        (size) =>
+          /** @type {const} */ ({
+            id: `read-${size}`,
+            title: `read ${size} MiB`,
+            kind: "read",
+            bytes: size * MEBIBYTE,
+          }),
+      ),
+    ],
+  },
+  {
+    id: "causal-1024",
+    title: "Causal attention, L = 1024",
+    workloads: [attention("causal", "causal", { length: 1024, causal: true })],
+  },
+  {
+    id: "causal-128",
+    title: "Causal attention, L = 128",
+    workloads: [attention("causal", "causal", { length: 128, causal: true })],
+  },
+  {
+    id: "full-512",
+    title: "Attention without a mask, L = 512",
+    workloads: [attention("full", "no mask", { length: 512, causal: false })],
+  },
+  {
+    id: "mask-1024",
+    title: "Causal attention and a dense boolean mask, L = 1024",
+    workloads: [
+      attention("causal", "causal alone", { length: 1024, causal: true }, "ours"),
+      attention("mask", "causal and mask", { length: 1024, causal: true, mask: true }),
+    ],
+  },
+  {
+    id: "weights-1024",
+    title: "Causal attention that returns its weights, L = 1024 (50 MB)",
+    workloads: [
+      attention("causal", "without weights", { length: 1024, causal: true }, "ours"),
+      attention("reused", "weights into a reused array", { length: 1024, causal: true, weights: "reused" }, "ours"),
+      attention("fresh", "weights in a new array", { length: 1024, causal: true, weights: "fresh" }),
+    ],
+  },
+  {
+    id: "linear",
+    title: "Linear layer, 512 × 768 → 2304",
+    workloads: [{ id: "linear", title: "linear", kind: "linear", rows: 512, inputs: 768, outputs: 2304 }],
+  },
+  {
+    id: "layer",
+    title: "Whole causal layer, width 768, 12 heads, L = 512",
+    workloads: [{ id: "layer", title: "layer", kind: "layer", embedDim: 768, heads: 12, length: 512 }],
+  },
+  {
+    id: "decode-4096",
+    title: "Decoding, 1 query × 4096 cached keys",
+    workloads: [decode("decode", 4096, "f32")],
+  },
+  {
+    id: "decode-int8",
+    title: "Decoding from an int8 cache, 16,384 keys",
+    workloads: [decode("f32", 16384, "f32", "ours"), decode("int8", 16384, "int8", "ours")],
+  },
+  {
+    id: "long-16384",
+    title: "Causal attention, L = 16,384, against 64 times the time of L = 2048",
+    workloads: longer(2048, 16384),
+    quick: longer(512, 4096),
+  },
+];
+
+/**
+ * @param {Workload} workload
+ * @returns {Work}
+ */
+export function workOf(workload) {
+  switch (workload.kind) {
+    case "attention": {
+      const { heads, headDim, length, causal } = workload;
+      const pairs = causal ? (length * (length + 1)) / 2 : length * length;
+      return { operations: 4 * heads * headDim * pairs, bytes: 4 * 4 * heads * headDim * length };
+    }
+    case "decode": {
+      const { heads, headDim, keyLength, type } = workload;
+      const values = 2 * heads * headDim * keyLength;
+      return { operations: 2 * values, bytes: values * (type === "int8" ? 1 : 4) };
+    }
+    case "linear": {
+      const { rows, inputs, outputs } = workload;
+      return { operations: 2 * rows * inputs * outputs, bytes: 4 * (rows * (inputs + outputs) + inputs * outputs) };
+    }
+    case "layer": {
+      const { embedDim, heads, length } = workload;
+      const pairs = (length * (length + 1)) / 2;
+      const projections = 2 * length * embedDim * 4 * embedDim;
+      const headDim = embedDim / heads;
+      return { operations: projections + 4 * heads * headDim * pairs, bytes: 4 * 4 * embedDim * embedDim };
+    }
+    case "read":
+      return { operations: workload.bytes / 4, bytes: workload.bytes };
+    case "multiply-add":
+      return { operations: 0, bytes: 0 };
+  }
+}
+
+/**
+ * What limits the calculation, and so what its rate is counted in.
+ * @param {Workload} workload
+ * @returns {"GFLOP/s" | "GB/s"}
+ */
+export function unitOf({ kind }) {
+  return kind === "decode" || kind === "read" ? "GB/s" : "GFLOP/s";
+}
