@@ -66,7 +66,12 @@ describeVariants((lb) => {
                 wide.set(data.subarray(head * size, (head + 1) * size), head * shape.keyLength * width);
               return wide;
             };
-            const stored = { shape, q: operands.q, k: spread(keys.data, shape.headDim), v: spread(values.data, shape.valueDim) };
+            const stored = {
+              shape,
+              q: operands.q,
+              k: spread(keys.data, shape.headDim),
+              v: spread(values.data, shape.valueDim),
+            };
             const reference = refer(stored, options);
             const allowed = (row: number) => rowBound(reference, row) + 1e-5 * reference.largestValue[row]!;
             holds(
@@ -82,19 +87,31 @@ describeVariants((lb) => {
   });
 
   test("R16: int8 caches clone, save, load, truncate and roll bit for bit", () => {
-    const problem = { batch: 2, heads: 4, kvHeads: 2, headDim: 16, valueDim: 8, seed: 3, chunks: [], layout: "4-D" as const };
+    const problem = {
+      batch: 2,
+      heads: 4,
+      kvHeads: 2,
+      headDim: 16,
+      valueDim: 8,
+      seed: 3,
+      chunks: [],
+      layout: "4-D" as const,
+    };
     const config = { ...cacheConfig(problem), capacity: 12, dtype: "int8", rolling: true } as const;
     const cache = lb.kvCache(config);
     const model = new ReferenceCache(cacheConfig(problem));
     const random = randomSource(3);
     const options = { causal: true, window: { left: 7, right: 0 } } as AttentionOptions;
-    const chunk = (count: number) => drawChunk(problem, { count, ragged: true, holed: false, queryLength: count }, random);
+    const chunk = (count: number) =>
+      drawChunk(problem, { count, ragged: true, holed: false, queryLength: count }, random);
     for (const count of [5, 20, 1, 3]) attendBoth(lb, cache, model, problem, chunk(count), options);
     const copy = cache.clone();
     const loaded = lb.kvCache(config);
     loaded.load(cache.save());
     const next = chunk(2);
-    const outputs = [cache, copy, loaded].map((each) => attendBoth(lb, each, model.clone(), problem, next, options).actual.output);
+    const outputs = [cache, copy, loaded].map(
+      (each) => attendBoth(lb, each, model.clone(), problem, next, options).actual.output,
+    );
     expectSameBits(outputs[1], outputs[0]!, "clone");
     expectSameBits(outputs[2], outputs[0]!, "saved and loaded");
     const bytes = (dtype: "f32" | "int8") => {
@@ -114,7 +131,11 @@ describeVariants((lb) => {
     // Box and Muller's normal numbers.
     const normal = (count: number) =>
       Float32Array.from({ length: count }, () => sqrt(-2 * log(1 - random())) * cos(2 * Math.PI * random()));
-    const [q, k, v] = [8 * 64 * 64, 8 * 512 * 64, 8 * 512 * 64].map(normal) as [Float32Array, Float32Array, Float32Array];
+    const [q, k, v] = [8 * 64 * 64, 8 * 512 * 64, 8 * 512 * 64].map(normal) as [
+      Float32Array,
+      Float32Array,
+      Float32Array,
+    ];
     const outputs = (["f32", "int8"] as const).map((dtype) => {
       const cache = lb.kvCache({ batch: 1, kvHeads: 8, headDim: 64, capacity: 512, dtype });
       cache.append({ data: k, dims: [1, 8, 512, 64] }, { data: v, dims: [1, 8, 512, 64] });

@@ -66,9 +66,15 @@ export function drawChunk(problem: CacheProblem, { count, ragged, holed, queryLe
   return { tokens, q: randomFloats(random, batch * heads * queryLength * headDim), queryLength };
 }
 
-export const capacityOf = ({ chunks }: CacheProblem) => Math.max(1, ...[chunks.reduce((sum, { count }) => sum + count, 0)]);
+export const capacityOf = ({ chunks }: CacheProblem) =>
+  Math.max(1, ...[chunks.reduce((sum, { count }) => sum + count, 0)]);
 
-export const cacheConfig = ({ batch, kvHeads, headDim, valueDim }: CacheShape) => ({ batch, kvHeads, headDim, valueDim });
+export const cacheConfig = ({ batch, kvHeads, headDim, valueDim }: CacheShape) => ({
+  batch,
+  kvHeads,
+  headDim,
+  valueDim,
+});
 
 export interface Step {
   actual: Outcome;

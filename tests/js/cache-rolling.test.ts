@@ -14,7 +14,10 @@ const { floor, max } = Math;
 
 describeVariants((lb) => {
   test("R16, R7: a rolling cache answers as one that forgets nothing, chunks longer than it included", () => {
-    const windows = fc.record({ capacity: fc.constantFrom(1, 2, 7, 32, 40), reach: fc.double({ min: 0, max: 1, noNaN: true }) });
+    const windows = fc.record({
+      capacity: fc.constantFrom(1, 2, 7, 32, 40),
+      reach: fc.double({ min: 0, max: 1, noNaN: true }),
+    });
     fc.assert(
       fc.property(cacheProblems, windows, fc.boolean(), fc.boolean(), (problem, { capacity, reach }, masked, alibi) => {
         const { batch, kvHeads, headDim, valueDim } = problem;
@@ -58,7 +61,11 @@ describeVariants((lb) => {
         const first = cache.firstPosition;
         expect(keys.dims).toEqual([batch, kvHeads, cache.length - first, headDim]);
         const kept = new ReferenceCache(cacheConfig(problem));
-        const absent = { key: new Float32Array(kvHeads * headDim), value: new Float32Array(kvHeads * valueDim), real: 0 };
+        const absent = {
+          key: new Float32Array(kvHeads * headDim),
+          value: new Float32Array(kvHeads * valueDim),
+          real: 0,
+        };
         kept.rows = model.rows.map((row, b) => row.map((token, p) => (p < firsts()[b]! ? absent : token)));
         const table = kept.table(cache.length - first, first);
         expectSameBits(keys, table.k, "keys");
@@ -105,7 +112,12 @@ describeVariants((lb) => {
       }
     }
     expect(lb.memory().bytes).toBe(bytes);
-    expectError(caught(() => rolling.truncate(85)), "evicted", "85", "90");
+    expectError(
+      caught(() => rolling.truncate(85)),
+      "evicted",
+      "85",
+      "90",
+    );
     rolling.truncate(97);
     expect([rolling.length, rolling.firstPosition]).toEqual([97, 90]);
     for (const cache of [rolling, full]) cache.dispose();
@@ -149,7 +161,13 @@ describeVariants((lb) => {
     const full = lb.kvCache({ ...cacheConfig(shape), capacity: 8 });
     run(lb, operands, { cache: full });
     run(lb, operands, { cache: full, keyLengths: [1, 3] });
-    expectError(caught(() => run(lb, operands, { cache: full })), "cache-full", "8", "row 1", "6");
+    expectError(
+      caught(() => run(lb, operands, { cache: full })),
+      "cache-full",
+      "8",
+      "row 1",
+      "6",
+    );
     expect(full.lengths).toEqual([4, 6]);
     run(lb, operands, { cache: full, keyLengths: [3, 2] });
     expect(full.lengths).toEqual([7, 8]);

@@ -22,7 +22,8 @@ function expectStep({ actual, operands, options }: Step, note = "", kind?: Weigh
     worst(actual.output, reference.output, (n) => allowed(floor(n / shape.valueDim))),
     `output ${note}`,
   );
-  const size = (row: number) => reference.largestScore[row]! + abs(reference.logSumExp[row]!) + log(shape.keyLength + 1);
+  const size = (row: number) =>
+    reference.largestScore[row]! + abs(reference.logSumExp[row]!) + log(shape.keyLength + 1);
   holds(
     worst(actual.logSumExp ?? [], reference.logSumExp, (row) => 1e-5 + far + 2 ** -23 * size(row)),
     `logSumExp ${note}`,
@@ -55,29 +56,36 @@ describeVariants((lb) => {
   test("R16, R8: mask, bias, window, ALiBi, sinks and softcap speak of stored and new columns", () => {
     const some = fc.subarray(["causal", "window", "mask", "bias", "alibi", "sinks", "softcap"] as const);
     fc.assert(
-      fc.property(cacheProblems, some, fc.constantFrom<WeightsKind>("scores", "capped", "masked", "softmax"), (problem, names, kind) => {
-        const { batch, heads, chunks } = problem;
-        const options = (n: number, columns: number, random: () => number) => {
-          const dims = [batch, heads, chunks[n]!.queryLength, columns];
-          const count = dims.reduce((a, b) => a * b, 1);
-          return {
-            ...(names.includes("causal") ? { causal: true } : {}),
-            ...(names.includes("window") ? { window: { left: floor(random() * 20), right: floor(random() * 5) } } : {}),
-            ...(names.includes("mask")
-              ? { mask: { data: Uint8Array.from({ length: count }, () => Number(random() < 0.8)), dims } }
-              : {}),
-            ...(names.includes("bias") ? { bias: { data: randomFloats(random, count), dims } } : {}),
-            ...(names.includes("alibi") ? { alibi: true } : {}),
-            ...(names.includes("sinks") ? { sinks: Array.from({ length: heads }, () => random() * 2) } : {}),
-            ...(names.includes("softcap") ? { softcap: 2 } : {}),
-            logSumExp: true,
-            weights: kind,
-          } as AttentionOptions & ReferenceOptions;
-        };
-        // 'scores' and 'capped' cover columns without a token, too, of which nothing is said.
-        const checked = kind === "masked" || kind === "softmax" ? kind : undefined;
-        live(lb, problem, options, (step, n) => expectStep(step, `of chunk ${n}`, checked));
-      }),
+      fc.property(
+        cacheProblems,
+        some,
+        fc.constantFrom<WeightsKind>("scores", "capped", "masked", "softmax"),
+        (problem, names, kind) => {
+          const { batch, heads, chunks } = problem;
+          const options = (n: number, columns: number, random: () => number) => {
+            const dims = [batch, heads, chunks[n]!.queryLength, columns];
+            const count = dims.reduce((a, b) => a * b, 1);
+            return {
+              ...(names.includes("causal") ? { causal: true } : {}),
+              ...(names.includes("window")
+                ? { window: { left: floor(random() * 20), right: floor(random() * 5) } }
+                : {}),
+              ...(names.includes("mask")
+                ? { mask: { data: Uint8Array.from({ length: count }, () => Number(random() < 0.8)), dims } }
+                : {}),
+              ...(names.includes("bias") ? { bias: { data: randomFloats(random, count), dims } } : {}),
+              ...(names.includes("alibi") ? { alibi: true } : {}),
+              ...(names.includes("sinks") ? { sinks: Array.from({ length: heads }, () => random() * 2) } : {}),
+              ...(names.includes("softcap") ? { softcap: 2 } : {}),
+              logSumExp: true,
+              weights: kind,
+            } as AttentionOptions & ReferenceOptions;
+          };
+          // 'scores' and 'capped' cover columns without a token, too, of which nothing is said.
+          const checked = kind === "masked" || kind === "softmax" ? kind : undefined;
+          live(lb, problem, options, (step, n) => expectStep(step, `of chunk ${n}`, checked));
+        },
+      ),
       { numRuns: 120 },
     );
   });
@@ -117,7 +125,10 @@ describeVariants((lb) => {
   });
 
   test("R16: truncate and go on, clone, save and load: each goes on as the tokens it holds do, bit for bit", () => {
-    const events = fc.array(fc.constantFrom("truncate", "clone", "save", "reset", "none"), { minLength: 6, maxLength: 6 });
+    const events = fc.array(fc.constantFrom("truncate", "clone", "save", "reset", "none"), {
+      minLength: 6,
+      maxLength: 6,
+    });
     fc.assert(
       fc.property(cacheProblems, events, (problem, happening) => {
         const random = randomSource(problem.seed);
@@ -127,7 +138,10 @@ describeVariants((lb) => {
         const others: { cache: ReturnType<typeof lb.kvCache>; model: ReferenceCache }[] = [];
         problem.chunks.forEach((chunk, n) => {
           const drawn = drawChunk(problem, chunk, random);
-          const step = attendBoth(lb, cache, model, problem, drawn, { causal: true, logSumExp: true } as AttentionOptions);
+          const step = attendBoth(lb, cache, model, problem, drawn, {
+            causal: true,
+            logSumExp: true,
+          } as AttentionOptions);
           expectStep(step, `of chunk ${n} after ${happening.slice(0, n)}`);
           const event = happening[n];
           if (event === "truncate") {

@@ -37,7 +37,8 @@ const RUNS: Record<string, Run> = {
   /** Attention's own softmax: scores of 0, and the numbers as a bias. */
   Softmax(lb, { attrs, tensors }) {
     const { data, dims } = floats(tensors.x!);
-    const axis = ((attrs.axis as number | undefined) ?? -1) + ((attrs.axis as number | undefined ?? -1) < 0 ? dims.length : 0);
+    const axis =
+      ((attrs.axis as number | undefined) ?? -1) + (((attrs.axis as number | undefined) ?? -1) < 0 ? dims.length : 0);
     const size = dims[axis]!;
     const inner = dims.slice(axis + 1).reduce((a, b) => a * b, 1);
     const rows = data.length / size;

@@ -1,6 +1,7 @@
-/** ONNX models of a single Attention node (opset 23), and a peer thread that runs them in onnxruntime-web. */
+/** ONNX models of a single Attention node (opset 23 or 24), and a peer thread that runs them in onnxruntime-web. */
 import { Worker } from "node:worker_threads";
 import protobuf from "protobufjs";
+import type { OnnxCase } from "./onnx-cases.ts";
 
 /** The part of onnx.proto3 that a one-node graph needs, with its field numbers. */
 const { root } = protobuf.parse(`
@@ -27,61 +28,44 @@ const { root } = protobuf.parse(`
 `);
 const ModelProto = root.lookupType("onnx.ModelProto");
 const FLOAT_ATTRIBUTES = new Set(["scale", "softcap"]);
-const ELEMENT_TYPES = { float32: 1, bool: 9 } as const;
+const ELEMENT_TYPES = { f32: 1, i64: 7, bool: 9 } as const;
 
-export interface GraphInput {
-  type: keyof typeof ELEMENT_TYPES;
-  rank: number;
-}
-
-/** Attention's inputs in order; an input that is not given is left empty. */
-const INPUT_ORDER = ["Q", "K", "V", "attn_mask"];
-
-export function attentionModel(
-  attributes: Record<string, number>,
-  inputs: Record<string, GraphInput>,
-  withQkMatmul: boolean,
-): Uint8Array {
-  const value = (name: string, { type, rank }: GraphInput) => ({
+/** A graph of the case's node; inputs and outputs that it does not have are left empty. */
+export function attentionModel({ attrs, inputs, outputs, opset, tensors }: OnnxCase): Uint8Array {
+  const value = (name: string, elemType: number, rank: number) => ({
     name,
     type: {
-      tensorType: {
-        elemType: ELEMENT_TYPES[type],
-        shape: { dim: Array.from({ length: rank }, (_, d) => ({ dimParam: `${name}_${d}` })) },
-      },
+      tensorType: { elemType, shape: { dim: Array.from({ length: rank }, (_, d) => ({ dimParam: `${name}_${d}` })) } },
     },
   });
-  const outputs = withQkMatmul ? ["Y", "", "", "qk_matmul_output"] : ["Y"];
-  const ranks: Record<string, number> = { Y: inputs.Q!.rank, qk_matmul_output: 4 };
+  const last = inputs.findLastIndex(Boolean);
   const node = {
     name: "attention",
     opType: "Attention",
-    input: INPUT_ORDER.filter((name, n) => n < 3 || name in inputs),
+    input: inputs.slice(0, last + 1),
     output: outputs,
-    attribute: Object.entries(attributes).map(([name, x]) =>
+    attribute: Object.entries(attrs).map(([name, x]) =>
       FLOAT_ATTRIBUTES.has(name) ? { name, f: x, type: 1 } : { name, i: x, type: 2 },
     ),
   };
   const model = {
     irVersion: 10,
     producerName: "lookback-tests",
-    opsetImport: [{ domain: "", version: 23 }],
+    opsetImport: [{ domain: "", version: opset }],
     graph: {
       name: "one attention",
       node: [node],
-      input: Object.entries(inputs).map(([name, input]) => value(name, input)),
-      output: outputs.filter(Boolean).map((name) => value(name, { type: "float32", rank: ranks[name]! })),
+      input: inputs
+        .filter(Boolean)
+        .map((name) => value(name, ELEMENT_TYPES[tensors[name]!.dtype], tensors[name]!.dims.length)),
+      output: outputs
+        .filter(Boolean)
+        .map((name) => value(name, ELEMENT_TYPES.f32, name === "Y" ? tensors.Q!.dims.length : 4)),
     },
   };
   const problem = ModelProto.verify(model);
   if (problem) throw new Error(problem);
   return ModelProto.encode(ModelProto.create(model)).finish();
-}
-
-export interface Feed {
-  type: keyof typeof ELEMENT_TYPES;
-  data: Float32Array | Uint8Array;
-  dims: readonly number[];
 }
 
 export type PeerTensors = Record<string, { data: Float32Array; dims: number[] }>;
@@ -111,18 +95,15 @@ export class OnnxPeer {
     return this.#models.size;
   }
 
-  attention(
-    attributes: Record<string, number>,
-    feeds: Record<string, Feed>,
-    withQkMatmul: boolean,
-  ): Promise<PeerTensors> {
-    const inputs = Object.fromEntries(
-      Object.entries(feeds).map(([name, { type, dims }]) => [name, { type, rank: dims.length }]),
-    );
-    const key = JSON.stringify([attributes, inputs, withQkMatmul]);
-    if (!this.#models.has(key)) this.#models.set(key, attentionModel(attributes, inputs, withQkMatmul));
+  attention(item: OnnxCase): Promise<PeerTensors> {
+    const { attrs, inputs, opset, tensors } = item;
+    const outputs = item.outputs.filter(Boolean);
+    const given = inputs.filter(Boolean);
+    const shapes = given.map((name) => [name, tensors[name]!.dtype, tensors[name]!.dims.length]);
+    const key = JSON.stringify([attrs, shapes, outputs, opset]);
+    if (!this.#models.has(key)) this.#models.set(key, attentionModel(item));
+    const feeds = Object.fromEntries(given.map((name) => [name, tensors[name]]));
     const id = this.#count++;
-    const outputs = withQkMatmul ? ["Y", "qk_matmul_output"] : ["Y"];
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       this.#worker.postMessage({ id, key, model: this.#models.get(key), feeds, outputs });

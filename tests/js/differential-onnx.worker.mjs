@@ -6,7 +6,7 @@ import { parentPort } from "node:worker_threads";
 import * as ort from "onnxruntime-web";
 
 /**
- * @typedef {{ type: "float32" | "bool", data: Float32Array | Uint8Array, dims: number[] }} Feed
+ * @typedef {{ dtype: "f32" | "bool" | "i64", data: ArrayLike<number>, dims: number[] }} Feed
  * @typedef {{ id: number, key: string, model: Uint8Array, feeds: Record<string, Feed>, outputs: string[] }} Message
  */
 
@@ -22,11 +22,13 @@ async function run({ key, model, feeds, outputs }) {
   const session = sessions.get(key) ?? (await ort.InferenceSession.create(model, { logSeverityLevel: 3 }));
   sessions.set(key, session);
   const tensors = Object.fromEntries(
-    Object.entries(feeds).map(([name, { type, data, dims }]) => [
+    Object.entries(feeds).map(([name, { dtype, data, dims }]) => [
       name,
-      data instanceof Float32Array
-        ? new ort.Tensor("float32", data, dims)
-        : new ort.Tensor(/** @type {"bool"} */ (type), data, dims),
+      dtype === "f32"
+        ? new ort.Tensor("float32", Float32Array.from(data), dims)
+        : dtype === "i64"
+          ? new ort.Tensor("int64", BigInt64Array.from(Array.from(data, BigInt)), dims)
+          : new ort.Tensor("bool", Uint8Array.from(data), dims),
     ]),
   );
   const results = await session.run(tensors, outputs);

@@ -1,106 +1,23 @@
-/** Held against onnxruntime-web's Attention (opset 23) on random shapes: another implementation, with other rounding. */
+/** Held against onnxruntime-web's Attention (opset 23 and 24) on random cases: another implementation, with other rounding. */
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { AttentionOptions, WeightsKind } from "lookback";
-import { holds, run, worst } from "./accuracy-check.ts";
-import { type Feed, OnnxPeer, type PeerTensors } from "./differential-onnx.ts";
+import { holds, worst } from "./accuracy-check.ts";
+import { OnnxPeer, type PeerTensors } from "./differential-onnx.ts";
+import { type CaseReference, KINDS, kindOf, type OnnxCase, referCase, runCase } from "./onnx-cases.ts";
+import { describeCase, randomCase } from "./onnx-random.ts";
 import type { ReferenceResult } from "./reference.ts";
-import {
-  foldHeads,
-  makeOperands,
-  type Operands,
-  randomFloats,
-  randomSource,
-  refer,
-  splitHeads,
-} from "./reference-data.ts";
+import { splitHeads } from "./reference-data.ts";
 import { describeVariants } from "./support/instances.ts";
 
-const CASES = 400;
-/** ONNX's qk_matmul_output_mode 0–3. */
-const KINDS: readonly WeightsKind[] = ["scores", "capped", "masked", "softmax"];
-
-interface Case {
-  operands: Operands;
-  options: AttentionOptions;
-  layout: "4-D" | "3-D";
-  mode: number | undefined;
-  attributes: Record<string, number>;
-  feeds: Record<string, Feed>;
-}
-
-/** Case n of a fixed series; what it varies is drawn from few values, so that the peer compiles few graphs. */
-function makeCase(n: number): Case {
-  const random = randomSource(1000 + n);
-  const upTo = (largest: number) => 1 + Math.floor(random() * largest);
-  const pick = <T>(...choices: T[]): T => choices[Math.floor(random() * choices.length)]!;
-  const kvHeads = upTo(3);
-  const headDim = pick(upTo(33), 8, 16, 64);
-  const shape = {
-    batch: upTo(3),
-    kvHeads,
-    heads: kvHeads * pick(1, 1, 2, 3),
-    queryLength: pick(upTo(12), upTo(70)),
-    keyLength: pick(upTo(12), upTo(150)),
-    headDim,
-    valueDim: pick(headDim, upTo(40)),
-  };
-  const operands = makeOperands(shape, n, pick(1, 2));
-  const { batch, heads, queryLength, keyLength } = shape;
-  const layout = pick("4-D", "3-D" as const);
-  const attributes: Record<string, number> = {};
-  const options: AttentionOptions = {};
-
-  const lay = (data: Float32Array, count: number, length: number, size: number): Feed =>
-    layout === "4-D"
-      ? { type: "float32", data, dims: [batch, count, length, size] }
-      : { type: "float32", data: foldHeads(data, batch, count, length, size), dims: [batch, length, count * size] };
-  const feeds: Record<string, Feed> = {
-    Q: lay(operands.q, heads, queryLength, headDim),
-    K: lay(operands.k, kvHeads, keyLength, headDim),
-    V: lay(operands.v, kvHeads, keyLength, shape.valueDim),
-  };
-  if (layout === "3-D") Object.assign(attributes, { q_num_heads: heads, kv_num_heads: kvHeads });
-  if (random() < 0.4) attributes.scale = options.scale = pick(0.25, 1);
-  if (random() < 0.3) attributes.softcap = options.softcap = pick(1.5, 30);
-  if (random() < 0.5) {
-    // ONNX's causal mask without a cache starts at the top left.
-    attributes.is_causal = 1;
-    Object.assign(options, { causal: true, queryOffset: "start" });
-  }
-  const dims = pick(
-    undefined,
-    [queryLength, keyLength],
-    [heads, queryLength, keyLength],
-    [batch, heads, queryLength, keyLength],
-    [batch, 1, queryLength, keyLength],
-    [1, heads, queryLength, keyLength],
-  );
-  if (dims) {
-    const count = dims.reduce((a, b) => a * b, 1);
-    if (random() < 0.5) {
-      const data = Uint8Array.from({ length: count }, () => Number(random() < 0.7));
-      options.mask = { data, dims };
-      feeds.attn_mask = { type: "bool", data, dims };
-    } else {
-      const data = randomFloats(random, count, 3).map((x) => (random() < 0.8 ? x : -Infinity));
-      options.bias = { data, dims };
-      feeds.attn_mask = { type: "float32", data, dims };
-    }
-  }
-  const mode = pick(undefined, 0, 1, 2, 3);
-  if (mode !== undefined) attributes.qk_matmul_output_mode = mode;
-  return { operands, options, layout, mode, attributes, feeds };
-}
-
-const cases = Array.from({ length: CASES }, (_, n) => makeCase(n));
-const references: ReferenceResult[] = [];
+const CASES = 360;
+const cases = Array.from({ length: CASES }, (_, n) => randomCase(n, { partialMasks: false }));
+const references: CaseReference[] = [];
 const theirs: PeerTensors[] = [];
 const peer = new OnnxPeer();
 
 beforeAll(async () => {
-  for (const { operands, options, attributes, feeds, mode } of cases) {
-    references.push(refer(operands, options as Parameters<typeof refer>[1]));
-    theirs.push(await peer.attention(attributes, feeds, mode !== undefined));
+  for (const item of cases) {
+    references.push(referCase(item));
+    theirs.push(await peer.attention(item));
   }
 }, 60_000);
 
@@ -109,18 +26,23 @@ afterAll(() => peer.close());
 /** Both sides round: twice R22's bound, and a little for the peer's shorter exponential. */
 const allowedError = (reference: ReferenceResult, row: number) => 1e-5 + 2 ** -21 * reference.largestScore[row]!;
 
-test("R22: the peer itself agrees with the reference, so that it is a measure", () => {
-  expect(theirs.length).toBe(CASES);
-  cases.forEach(({ operands, layout }, n) => {
-    const { shape } = operands;
-    const [reference, output] = [references[n]!, outputOf(theirs[n]!, operands, layout)];
-    holds(compareSeen(output, reference.output, shape.valueDim, reference), `case ${n}`);
-  });
-});
+/** The peer takes a single query for a decoding step: it forgets the causal part where that meets several new keys and a mask. */
+const forgetsCausal = ({ attrs, tensors }: OnnxCase, { shape }: CaseReference) =>
+  attrs.is_causal === 1 &&
+  tensors.past_key !== undefined &&
+  tensors.attn_mask !== undefined &&
+  shape.queryLength === 1 &&
+  shape.keyLength - tensors.past_key.dims[2]! > 1;
 
-function outputOf(tensors: PeerTensors, { shape }: Operands, layout: "4-D" | "3-D"): Float32Array {
-  const data = Float32Array.from(tensors.Y!.data);
-  return layout === "4-D" ? data : splitHeads(data, shape.batch, shape.queryLength, shape.heads, shape.valueDim);
+/** What the peer says of case n, or the reference where the peer is known to be wrong. */
+const expectedOutput = (n: number) =>
+  forgetsCausal(cases[n]!, references[n]!) ? references[n]!.result.output : outputOf(n);
+
+/** [B, H, Lq, Dv] */
+function outputOf(n: number): Float32Array {
+  const { batch, queryLength, heads, valueDim } = references[n]!.shape;
+  const data = Float32Array.from(theirs[n]!.Y!.data);
+  return cases[n]!.tensors.Q!.dims.length === 4 ? data : splitHeads(data, batch, queryLength, heads, valueDim);
 }
 
 /** Compares rows that see a key; of the others the operator says nothing, and here they are zero (R9). */
@@ -142,41 +64,69 @@ function compareSeen(
   );
 }
 
+test("R22: the peer itself agrees with the reference, so that it is a measure", () => {
+  expect(theirs.length).toBe(CASES);
+  cases.forEach((item, n) => {
+    const { result, shape } = references[n]!;
+    holds(compareSeen(expectedOutput(n), result.output, shape.valueDim, result), describeCase(item));
+  });
+  expect(cases.filter((item, n) => forgetsCausal(item, references[n]!)).length).toBeLessThan(CASES / 25);
+});
+
+test("R1–R6, R11, R12, R16: the cases have everything that the operator has", () => {
+  const count = (has: (item: OnnxCase) => unknown) => cases.filter(has).length;
+  const mask = (rank: number, dtype: string) =>
+    count(({ tensors }) => tensors.attn_mask?.dims.length === rank && tensors.attn_mask.dtype === dtype);
+  for (const rank of [2, 3, 4]) for (const dtype of ["bool", "f32"]) expect(mask(rank, dtype)).toBeGreaterThan(10);
+  const past = ({ tensors }: OnnxCase) => tensors.past_key !== undefined;
+  const nonpad = ({ tensors }: OnnxCase) => tensors.nonpad_kv_seqlen !== undefined;
+  const causal = ({ attrs }: OnnxCase) => attrs.is_causal === 1;
+  expect(count(past)).toBeGreaterThan(90);
+  expect(count((item) => past(item) && causal(item) && item.tensors.attn_mask)).toBeGreaterThan(20);
+  expect(count((item) => past(item) && item.tensors.Q!.dims.length === 3)).toBeGreaterThan(35);
+  expect(count((item) => nonpad(item) && causal(item))).toBeGreaterThan(20);
+  expect(count(({ attrs }) => attrs.softcap)).toBeGreaterThan(70);
+  expect(references.filter(({ shape }) => shape.heads !== shape.kvHeads).length).toBeGreaterThan(100);
+  expect(references.filter(({ shape }) => shape.headDim !== shape.valueDim).length).toBeGreaterThan(100);
+});
+
 describeVariants((lb) => {
-  test(`R22, R1–R4, R6, R11: outputs equal onnxruntime-web's on ${CASES} random shapes`, () => {
-    cases.forEach(({ operands, options, layout, attributes }, n) => {
-      const { shape } = operands;
-      const ours = run(lb, operands, options, layout).output;
-      const found = compareSeen(ours, outputOf(theirs[n]!, operands, layout), shape.valueDim, references[n]!);
-      holds(found, `case ${n}, ${JSON.stringify({ shape, attributes })}`);
-      ours.forEach((x, at) => {
-        const unseen = references[n]!.logSumExp[Math.floor(at / shape.valueDim)] === -Infinity;
-        if (unseen && x !== 0) throw new Error(`case ${n}: a row that sees nothing has output ${x}`);
+  test(`R22, R1–R6, R11, R16: outputs and presents equal onnxruntime-web's in ${CASES} random cases`, () => {
+    cases.forEach((item, n) => {
+      const { result, shape } = references[n]!;
+      const { output, present } = runCase(lb, item);
+      holds(compareSeen(output, expectedOutput(n), shape.valueDim, result), describeCase(item));
+      output.forEach((x, at) => {
+        const unseen = result.logSumExp[Math.floor(at / shape.valueDim)] === -Infinity;
+        if (unseen && x !== 0) throw new Error(`${describeCase(item)}: a row that sees nothing has output ${x}`);
       });
+      if (present) {
+        expect(present.keys.dims).toEqual(theirs[n]!.present_key!.dims);
+        const same = (ours: Float32Array, own: Float32Array) => ours.every((x, at) => Object.is(x, own[at]));
+        if (!same(present.keys.data, theirs[n]!.present_key!.data)) throw new Error(`${describeCase(item)}: keys`);
+        if (!same(present.values.data, theirs[n]!.present_value!.data))
+          throw new Error(`${describeCase(item)}: values`);
+      }
     });
   });
 
   test("R12: the four kinds of weights equal its qk_matmul_output_mode 0–3", () => {
     const compared = new Set<string>();
-    cases.forEach(({ operands, options, layout, mode, attributes }, n) => {
-      if (mode === undefined) return;
-      const kind = KINDS[mode]!;
-      const reference = references[n]!;
-      const { keyLength } = operands.shape;
-      const ours = run(lb, operands, { ...options, weights: kind }, layout).weights!;
+    cases.forEach((item, n) => {
+      const kind = kindOf(item);
+      if (kind === undefined) return;
+      const { result, shape } = references[n]!;
+      const ours = runCase(lb, item).weights!;
       // The peer forgets the causal part in mode 2, and has its own lowest number for −∞: those places go to the reference.
-      const againstReference = mode === 2 && options.causal;
-      const expected = againstReference ? reference.masked : theirs[n]!.qk_matmul_output!.data;
-      const hidden = (at: number) => kind === "masked" && reference.masked[at] === -Infinity;
-      const found = compareSeen(ours, expected, keyLength, reference, hidden);
-      holds(found, `case ${n}, '${kind}', ${JSON.stringify({ shape: operands.shape, attributes })}`);
+      const againstReference = (kind === "masked" && item.attrs.is_causal) || forgetsCausal(item, references[n]!);
+      const expected = againstReference ? result[kind] : theirs[n]!.qk_matmul_output!.data;
+      const hidden = (at: number) => kind === "masked" && result.masked[at] === -Infinity;
+      holds(compareSeen(ours, expected, shape.keyLength, result, hidden), `'${kind}' of ${describeCase(item)}`);
       ours.forEach((x, at) => {
-        if (hidden(at) && x !== -Infinity) throw new Error(`case ${n}: a masked place of 'masked' is ${x}`);
+        if (hidden(at) && x !== -Infinity) throw new Error(`${describeCase(item)}: a masked place of 'masked' is ${x}`);
       });
       compared.add(`${kind} ${againstReference ? "reference" : "peer"}`);
     });
-    expect([...compared].sort()).toEqual([
-      ...["capped peer", "masked peer", "masked reference", "scores peer", "softmax peer"],
-    ]);
+    for (const kind of KINDS) expect(compared).toContain(`${kind} peer`);
   });
 });

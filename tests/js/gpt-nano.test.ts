@@ -68,7 +68,11 @@ else {
       holds(worst(keys, stored("k").data, close), "keys");
       holds(worst(values, stored("v").data, close), "values");
       // A cache shows keys: with both projections swapped they are the queries.
-      const other = { ...state, in_proj_weight: swapped(state.in_proj_weight), in_proj_bias: swapped(state.in_proj_bias) };
+      const other = {
+        ...state,
+        in_proj_weight: swapped(state.in_proj_weight),
+        in_proj_bias: swapped(state.in_proj_bias),
+      };
       holds(worst(projected(other).keys, stored("q").data, close), "queries");
     });
 
@@ -87,7 +91,8 @@ else {
         const cache = layer.kvCache({ batch, capacity: length });
         const found = new Float32Array(input.data.length);
         for (let i = 0; i < length; i++) {
-          const token = (b: number) => input.data.subarray((b * length + i) * embedDim, (b * length + i + 1) * embedDim);
+          const token = (b: number) =>
+            input.data.subarray((b * length + i) * embedDim, (b * length + i + 1) * embedDim);
           const x = new Float32Array(batch * embedDim);
           for (let b = 0; b < batch; b++) x.set(token(b), b * embedDim);
           const { output } = layer.step({ data: x, dims: [batch, 1, embedDim] }, cache);

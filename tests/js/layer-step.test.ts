@@ -31,9 +31,12 @@ const problems: fc.Arbitrary<LayerProblem> = fc
     kvHeads: fc.integer({ min: 1, max: 2 }),
     group: fc.integer({ min: 1, max: 3 }),
     half: fc.constantFrom(1, 2, 4, 8),
-    rotary: fc.option(fc.record({ interleaved: fc.boolean(), part: fc.boolean(), scaling: fc.constantFrom(...scalings) }), {
-      nil: undefined,
-    }),
+    rotary: fc.option(
+      fc.record({ interleaved: fc.boolean(), part: fc.boolean(), scaling: fc.constantFrom(...scalings) }),
+      {
+        nil: undefined,
+      },
+    ),
     chunks: fc.array(fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 20 })), { minLength: 1, maxLength: 5 }),
     seed: fc.nat(1e6),
   })
@@ -49,7 +52,14 @@ const problems: fc.Arbitrary<LayerProblem> = fc
 
 function drawState({ embedDim, heads, kvHeads }: LayerProblem, random: () => number): Record<string, Tensor> {
   const kvWidth = (embedDim / heads) * kvHeads;
-  const draw = (...dims: number[]) => ({ data: randomFloats(random, dims.reduce((a, b) => a * b, 1), 0.4), dims });
+  const draw = (...dims: number[]) => ({
+    data: randomFloats(
+      random,
+      dims.reduce((a, b) => a * b, 1),
+      0.4,
+    ),
+    dims,
+  });
   return {
     in_proj_weight: draw(embedDim + 2 * kvWidth, embedDim),
     in_proj_bias: draw(embedDim + 2 * kvWidth),
@@ -127,7 +137,16 @@ describeVariants((lb) => {
   });
 
   test("M2, R16: step is forward with causal and the cache, bit for bit, weights and rows of different length included", () => {
-    const p: LayerProblem = { batch: 2, embedDim: 24, heads: 4, kvHeads: 2, rotary: { dims: 4 }, chunks: [], dtype: "f32", seed: 4 };
+    const p: LayerProblem = {
+      batch: 2,
+      embedDim: 24,
+      heads: 4,
+      kvHeads: 2,
+      rotary: { dims: 4 },
+      chunks: [],
+      dtype: "f32",
+      seed: 4,
+    };
     const random = randomSource(4);
     const layer = lb.multiHeadAttention({ embedDim: 24, heads: 4, kvHeads: 2, rotary: { dims: 4 } });
     layer.load(drawState(p, random));
@@ -151,7 +170,16 @@ describeVariants((lb) => {
   });
 
   test("R17, R16: rotary positions in a cache follow each row's own length", () => {
-    const p: LayerProblem = { batch: 2, embedDim: 16, heads: 2, kvHeads: 2, rotary: {}, chunks: [], dtype: "f32", seed: 5 };
+    const p: LayerProblem = {
+      batch: 2,
+      embedDim: 16,
+      heads: 2,
+      kvHeads: 2,
+      rotary: {},
+      chunks: [],
+      dtype: "f32",
+      seed: 5,
+    };
     const random = randomSource(5);
     const layer = lb.multiHeadAttention({ embedDim: 16, heads: 2, rotary: {} });
     layer.load(drawState(p, random));

@@ -52,7 +52,13 @@ describeVariants((lb) => {
     );
     const sinks = [-3, 0, 0.5, 4, 20, -100];
     const mask = { data: Uint8Array.from({ length: 9 * 70 }, (_, n) => Number(n % 7 < 3 && n < 560)), dims: [9, 70] };
-    for (const options of [{}, { causal: true, queryOffset: 3 }, { mask }, { softcap: 2 }, { alibi: true, queryOffset: 61 }]) {
+    for (const options of [
+      {},
+      { causal: true, queryOffset: 3 },
+      { mask },
+      { softcap: 2 },
+      { alibi: true, queryOffset: 61 },
+    ]) {
       for (const kind of ["softmax", "masked"] as const) check(lb, operands, { ...options, sinks }, kind);
     }
     const plain = run(lb, operands, { weights: "masked", logSumExp: true });

@@ -106,20 +106,26 @@ describeVariants((lb: Lookback) => {
 
   test("R10: padding may hold anything: behind a row's length and at places of the key mask", () => {
     fc.assert(
-      fc.property(problems, fc.constantFrom("keyLengths", "keyMask"), someAdditions, poisons, (p, name, more, poison) => {
-        const { shape, q } = p.operands;
-        const { kvHeads, keyLength, headDim, valueDim } = shape;
-        const options = { ...optionsFor(p, [name, ...more]), ...asked };
-        const [k, v] = [p.operands.k.slice(), p.operands.v.slice()];
-        for (let key = 0; key < k.length / headDim; key++) {
-          const [b, j] = [floor(key / (kvHeads * keyLength)), key % keyLength];
-          const real = name === "keyMask" ? p.keyMask.data[b * keyLength + j] === 1 : j < p.keyLengths[b]!;
-          if (real) continue;
-          k.fill(poison, key * headDim, (key + 1) * headDim);
-          v.fill(poison, key * valueDim, (key + 1) * valueDim);
-        }
-        expectSameOutcome(run(lb, { shape, q, k, v }, options), run(lb, p.operands, options), `${poison} in padding`);
-      }),
+      fc.property(
+        problems,
+        fc.constantFrom("keyLengths", "keyMask"),
+        someAdditions,
+        poisons,
+        (p, name, more, poison) => {
+          const { shape, q } = p.operands;
+          const { kvHeads, keyLength, headDim, valueDim } = shape;
+          const options = { ...optionsFor(p, [name, ...more]), ...asked };
+          const [k, v] = [p.operands.k.slice(), p.operands.v.slice()];
+          for (let key = 0; key < k.length / headDim; key++) {
+            const [b, j] = [floor(key / (kvHeads * keyLength)), key % keyLength];
+            const real = name === "keyMask" ? p.keyMask.data[b * keyLength + j] === 1 : j < p.keyLengths[b]!;
+            if (real) continue;
+            k.fill(poison, key * headDim, (key + 1) * headDim);
+            v.fill(poison, key * valueDim, (key + 1) * valueDim);
+          }
+          expectSameOutcome(run(lb, { shape, q, k, v }, options), run(lb, p.operands, options), `${poison} in padding`);
+        },
+      ),
     );
   });
 

@@ -156,8 +156,12 @@ describeVariants((lb: Lookback) => {
         const { shape, q, k, v } = p.operands;
         const { batch, heads, kvHeads, queryLength, keyLength, headDim, valueDim } = shape;
         const group = heads / kvHeads;
-        const slice = <A extends Float32Array | Uint8Array | number[]>(data: A, size: number, first: number, count: number) =>
-          data.slice(first * size, (first + count) * size) as A;
+        const slice = <A extends Float32Array | Uint8Array | number[]>(
+          data: A,
+          size: number,
+          first: number,
+          count: number,
+        ) => data.slice(first * size, (first + count) * size) as A;
         // 'true' means slopes for this number of heads; alone they are given.
         const slopes = Array.from({ length: heads }, (_, h) => 2 ** -(h + 1));
         const together: Problem = { ...p, alibi: slopes };

@@ -70,7 +70,10 @@ export const problems: fc.Arbitrary<Problem> = fc
     });
     const dims = full ? [batch, heads, queryLength, keyLength] : [queryLength, keyLength];
     const mask = flags(dims);
-    const bias = { data: randomFloats(random, mask.data.length, 2).map((x) => (random() < density ? x : -Infinity)), dims };
+    const bias = {
+      data: randomFloats(random, mask.data.length, 2).map((x) => (random() < density ? x : -Infinity)),
+      dims,
+    };
     const side = () => (random() < 0.25 ? Infinity : upTo(random() < 0.5 ? 4 : keyLength));
     return {
       // A counterexample is told by what makes it, not by its thousands of numbers.
@@ -114,7 +117,11 @@ export function optionsFor(p: Problem, names: readonly (Restriction | Addition |
 export const someRestrictions = fc.subarray([...RESTRICTIONS]);
 export const someAdditions = fc.subarray([...ADDITIONS]);
 /** Any company of options, each of them often alone. */
-export const someOptions = fc.subarray([...RESTRICTIONS.filter((name) => name !== "holes"), "bias", ...ADDITIONS] as const);
+export const someOptions = fc.subarray([
+  ...RESTRICTIONS.filter((name) => name !== "holes"),
+  "bias",
+  ...ADDITIONS,
+] as const);
 
 /** Every result that R8, R10 and R15 promise bits for. */
 export const asked = { weights: "softmax", logSumExp: true } as const;

@@ -90,7 +90,12 @@ export class ReferenceCache {
    * Appends the tokens (if any), and gives the call without a cache that says the same: query row 0 of a batch row stands at its length
    * before, and the columns are positions, `count` more than the longest row had.
    */
-  attend(q: Float32Array, heads: number, queryLength: number, tokens?: Tokens): { operands: Operands; options: ReferenceOptions } {
+  attend(
+    q: Float32Array,
+    heads: number,
+    queryLength: number,
+    tokens?: Tokens,
+  ): { operands: Operands; options: ReferenceOptions } {
     const before = this.lengths;
     const columns = Math.max(0, ...before) + (tokens?.count ?? 0);
     if (tokens) this.append(tokens);

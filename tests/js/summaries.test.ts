@@ -107,7 +107,7 @@ describeVariants((lb) => {
           const heads = operands.k.length / (keyLength * headDim);
           for (let key = 0; key < heads * keyLength; key++) {
             const first = floor(key / keyLength) * keyLength;
-            const twin = first + ((key * 7) % 3) % keyLength;
+            const twin = first + (((key * 7) % 3) % keyLength);
             operands.k.copyWithin(key * headDim, twin * headDim, (twin + 1) * headDim);
           }
         }
@@ -122,8 +122,14 @@ describeVariants((lb) => {
             const j = found.indices.data[at]!;
             const weight = found.weights.data[at]!;
             const best = place < keyLength ? own[order[place]!]! : 0;
-            if (j === -1 ? weight !== 0 || best !== 0 : weight !== own[j] || weight !== best || (best > 0 && j !== order[place])) {
-              throw new Error(`place ${place} of row ${row}: key ${j} with ${weight}, not ${order[place]} with ${best}`);
+            if (
+              j === -1
+                ? weight !== 0 || best !== 0
+                : weight !== own[j] || weight !== best || (best > 0 && j !== order[place])
+            ) {
+              throw new Error(
+                `place ${place} of row ${row}: key ${j} with ${weight}, not ${order[place]} with ${best}`,
+              );
             }
           }
         }
