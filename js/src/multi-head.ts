@@ -100,7 +100,8 @@ class Layer extends Owned implements MultiHeadAttention {
     this.#heap = heap;
     this.config = Object.freeze(readConfig(given));
     const { rotary, embedDim, heads } = this.config;
-    this.#rotary = rotary ? readEmbedding(rotary, embedDim / heads, "multiHeadAttention: rotary") : NO_ROTARY;
+    this.#rotary =
+      rotary !== undefined ? readEmbedding(rotary, embedDim / heads, "multiHeadAttention: rotary") : NO_ROTARY;
     this.#projections = planProjections(heap, this.config);
     this.#pack(initialState(this.config, this.#projections));
   }
@@ -191,9 +192,9 @@ class Layer extends Owned implements MultiHeadAttention {
     const from = ProjectedKeysValues.is(memory)
       ? { projectedKeys: memory.keys(), projectedValues: memory.values() }
       : { keys: job.input(memory.keys.operand.source), values: job.input(memory.values.operand.source) };
+    const plan = planScores(job, this.#heap, geometry, options, input.operand.dims);
     const positions = this.#positions(input, options);
     const turned = positions && job.input(positions);
-    const plan = planScores(job, this.#heap, geometry, options, input.operand.dims);
     const { query, key, value, out } = this.#projections;
     const record = (at: At, workspace = 0, workspaceBytes = 0) => ({
       attention: rawCall(plan, at, workspace, workspaceBytes),
@@ -236,7 +237,7 @@ class Layer extends Owned implements MultiHeadAttention {
   /** Where the rows of x stand, [B, L], for a layer that turns them. */
   #positions({ batch, length }: Sequence, options: OptionsOf<typeof FORWARD>): Int32Array | undefined {
     const { positions, cache, memory } = options;
-    if (!this.config.rotary) {
+    if (this.config.rotary === undefined) {
       if (positions !== undefined) fail("bad-option", "forward: positions need a layer with option rotary.");
       return undefined;
     }

@@ -1,5 +1,5 @@
 import { fail, kindOf, refuse, shape } from "./errors.js";
-import { type At, type Heap, Job, type Place } from "./heap.js";
+import { type At, type Heap, Job, type Place, type Source } from "./heap.js";
 import { readIntegers } from "./lists.js";
 import type { RawRotary } from "./module.js";
 import { LIMIT } from "./offset.js";
@@ -107,20 +107,20 @@ export function rotary(heap: Heap, x: unknown, given: unknown): Tensor | WasmTen
   const operand = readFloats(x, "x", heap);
   const layout = readLayout(operand.dims, "x", heads, "heads");
   const { batch, length, width } = layout;
-  const tables =
-    cos === undefined && sin === undefined
-      ? undefined
-      : readTables(cos, sin, rest, () => readPositions(positions, offset, batch, length), [batch, length]);
+  const tables = cos === undefined && sin === undefined ? undefined : readTables(cos, sin, rest, [batch, length]);
+  if (tables?.perSlot && (positions ?? offset) !== undefined)
+    fail("bad-option", "rotary: tables [B, L, dims/2] have a row for every slot: leave positions and offset out.");
   const options = embedding(tables ? { ...rest, dims: 2 * tables.half } : rest, width, "rotary");
-  const at = tables ? undefined : readPositions(positions, offset, batch, length);
-  const rows = tables?.rows ?? at!.length;
+  const at = tables?.perSlot ? undefined : readPositions(positions, offset, batch, length);
+  const rows = at?.length ?? batch * length;
 
   const job = new Job(heap, "rotary");
   const source = job.input(operand.source);
   const half = options.dims / 2;
-  const place = (table: Float32Array | undefined): Place => (table ? job.input(table) : job.room(rows * half * 4));
+  const place = (table: Source | undefined): Place =>
+    table ? job.input(at ? gather(table, at, half) : table) : job.room(rows * half * 4);
   const [cosines, sines, frequencies] = [place(tables?.cos), place(tables?.sin), job.room(half * 8)];
-  const positionsPlace = at && job.input(at);
+  const computed = at && !tables ? job.input(at) : undefined;
   const { output } = planResults(job, heap, { output: operand.dims }, out);
   job.run(undefined, (raw, at: At) =>
     raw.rotary({
@@ -131,7 +131,7 @@ export function rotary(heap: Heap, x: unknown, given: unknown): Tensor | WasmTen
       heads: layout.heads,
       length,
       width,
-      positions: at(positionsPlace),
+      positions: at(computed),
       tableRows: rows,
       tableBatchRows: rows === length ? 0 : length,
       cosines: at(cosines),
@@ -142,12 +142,11 @@ export function rotary(heap: Heap, x: unknown, given: unknown): Tensor | WasmTen
   return output!.tensor();
 }
 
-/** The rows of given tables that the slots need. */
+/** Given tables after their checks. */
 function readTables(
   cos: unknown,
   sin: unknown,
   { dims, base, scaling }: { dims?: number; base?: number; scaling?: unknown },
-  positions: () => Int32Array,
   [batch, length]: readonly [number, number],
 ) {
   if (cos === undefined || sin === undefined) fail("bad-option", "rotary: give both cos and sin, or neither.");
@@ -155,27 +154,28 @@ function readTables(
     fail("bad-option", "rotary: cos and sin are tables already: leave base and scaling out.");
   const [cosines, sines] = [readValues(cos, "cos"), readValues(sin, "sin")];
   const half = cosines.dims.at(-1) ?? 0;
-  const perSlot = shape([batch, length, half]);
-  const received = `cos ${shape(cosines.dims)} and sin ${shape(sines.dims)}`;
-  const own = shape(cosines.dims);
-  if (own !== shape(sines.dims) || (cosines.dims.length !== 2 && own !== perSlot) || half < 1) {
+  const [own, slots] = [shape(cosines.dims), shape([batch, length, half])];
+  const received = `cos ${own} and sin ${shape(sines.dims)}`;
+  const perSlot = cosines.dims.length === 3 && own === slots;
+  if (own !== shape(sines.dims) || !(perSlot || cosines.dims.length === 2) || half < 1) {
     fail(
       "bad-dims",
-      `rotary: cos and sin must both be [positions, dims/2] or [B, L, dims/2] = ${perSlot}; received ${received}.`,
+      `rotary: cos and sin must both be [positions, dims/2] or [B, L, dims/2] = ${slots}; received ${received}.`,
     );
   }
   if (dims !== undefined && dims !== 2 * half)
     fail("bad-option", `rotary: dims is ${dims}, but the tables are for dims ${2 * half}: ${received}.`);
-  if (cosines.dims.length === 3)
-    return { half, rows: batch * length, cos: floats(cosines.source), sin: floats(sines.source) };
-  const at = positions();
-  const known = cosines.dims[0]!;
-  const beyond = at.find((position) => position < 0 || position >= known);
-  if (beyond !== undefined)
-    fail("bad-option", `rotary: the tables have positions 0 to ${known - 1}; position ${beyond} is asked for.`);
-  const gather = (table: ArrayLike<number>) =>
-    Float32Array.from({ length: at.length * half }, (_, i) => table[at[Math.floor(i / half)]! * half + (i % half)]!);
-  return { half, rows: at.length, cos: gather(cosines.source), sin: gather(sines.source) };
+  return { half, perSlot, cos: cosines.source, sin: sines.source };
 }
 
-const floats = (source: ArrayLike<number>): Float32Array => Float32Array.from(source);
+/** The rows of a table [positions, half] that the slots need. */
+function gather(table: Source, positions: Int32Array, half: number): Float32Array {
+  const known = table.length / half;
+  const beyond = positions.find((position) => position < 0 || position >= known);
+  if (beyond !== undefined)
+    fail("bad-option", `rotary: the tables have positions 0 to ${known - 1}; position ${beyond} is asked for.`);
+  return Float32Array.from(
+    { length: positions.length * half },
+    (_, i) => table[positions[Math.floor(i / half)]! * half + (i % half)]!,
+  );
+}

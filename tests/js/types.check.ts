@@ -24,3 +24,24 @@ const maybe: { heads: number; weights?: "softmax" } = { heads: 1 };
 lb.attention(x, x, x, maybe).weights?.data;
 masks.causal(3, 4, "end").and(masks.from({ data: [true], dims: [1] }));
 createLookback({ variant: "simd" });
+const summary = lb.attention(x, x, x, { heads: 1, summary: { topK: 2, map: [1, 1] } }).summary;
+summary.topK.indices.data.fill(0);
+summary.map.data.fill(0);
+// @ts-expect-error not asked
+summary.entropy.data.fill(0);
+// @ts-expect-error not asked
+lb.attention(x, x, x, { heads: 1 }).summary.map;
+lb.attention(x, x, x, { heads: 1, window: { left: 2 }, keyLengths: [1], keyMask: [1], alibi: true, sinks: [0] });
+// @ts-expect-error unknown
+lb.attention(x, x, x, { heads: 1, window: { left: 2, centre: 1 } });
+const cache = lb.kvCache({ batch: 1, kvHeads: 1, headDim: 4, capacity: 8, dtype: "int8" });
+lb.attention(x, null, null, { heads: 1, cache }).output.data;
+cache.append(x, x, { keyMask: [true] });
+lb.rotary(x, { heads: 1, scaling: { type: "yarn", factor: 4, originalLength: 64 } }).data;
+lb.rotary(t, { heads: 1, out: { output: t } }).read();
+// @ts-expect-error no factor
+lb.rotary(x, { heads: 1, scaling: { type: "linear" } });
+const turned = lb.multiHeadAttention({ embedDim: 4, heads: 2, rotary: { base: 500 } });
+turned.step(x, turned.kvCache({ batch: 1, capacity: 4 }), { weights: "softmax" }).weights.data;
+// @ts-expect-error a step is causal
+turned.step(x, cache, { causal: false });
