@@ -73,7 +73,7 @@ export interface Summary {
 }
 
 /** Sets the position of query row 0: 'start' = 0, 'end' = Lk − Lq (keyLengths[b] − Lq), a number, or one number per batch row. */
-export type QueryOffset = "start" | "end" | number | readonly number[] | Int32Array | BigInt64Array;
+export type QueryOffset = "start" | "end" | number | readonly number[] | Int32Array;
 
 export interface AttentionOptions extends KvCacheAppendOptions {
   /** Query heads; required for 2-D and 3-D inputs, where heads are folded into the last dimension. */

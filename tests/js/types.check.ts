@@ -32,8 +32,6 @@ summary.entropy.data.fill(0);
 // @ts-expect-error not asked
 lb.attention(x, x, x, { heads: 1 }).summary.map;
 lb.attention(x, x, x, { heads: 1, window: { left: 2 }, keyLengths: [1], keyMask: [1], alibi: true, sinks: [0] });
-// @ts-expect-error unknown
-lb.attention(x, x, x, { heads: 1, window: { left: 2, centre: 1 } });
 const cache = lb.kvCache({ batch: 1, kvHeads: 1, headDim: 4, capacity: 8, dtype: "int8" });
 lb.attention(x, null, null, { heads: 1, cache }).output.data;
 cache.append(x, x, { keyMask: [true] });
