@@ -1,9 +1,9 @@
 /** R16: caches of int8: one scale per key row, value row and head; new keys are attended as stored; the error measured and stated. */
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { AttentionOptions } from "lookback";
 import { expectSameBits, holds, rowBound, run, worst } from "./accuracy-check.ts";
 import { attendBoth, cacheConfig, cacheProblems, capacityOf, drawChunk, live } from "./cache-problems.ts";
+import type { Options } from "./property-problems.ts";
 import { ReferenceCache } from "./reference-cache.ts";
 import { randomSource, refer } from "./reference-data.ts";
 import { describeVariants } from "./support/instances.ts";
@@ -53,7 +53,7 @@ describeVariants((lb) => {
         live(
           lb,
           problem,
-          () => ({ causal: true, logSumExp: true }) as AttentionOptions,
+          () => ({ causal: true, logSumExp: true }) as Options,
           ({ actual, operands, options }, n, cache) => {
             // What is stored after the call, this call's keys included, is what the call has seen.
             const { keys, values } = cache.read();
@@ -101,7 +101,7 @@ describeVariants((lb) => {
     const cache = lb.kvCache(config);
     const model = new ReferenceCache(cacheConfig(problem));
     const random = randomSource(3);
-    const options = { causal: true, window: { left: 7, right: 0 } } as AttentionOptions;
+    const options = { causal: true, window: { left: 7, right: 0 } } as Options;
     const chunk = (count: number) =>
       drawChunk(problem, { count, ragged: true, holed: false, queryLength: count }, random);
     for (const count of [5, 20, 1, 3]) attendBoth(lb, cache, model, problem, chunk(count), options);

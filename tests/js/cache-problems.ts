@@ -1,7 +1,8 @@
 /** Random lives of a cache: chunks of tokens with their queries, rows of different length, and what happens in between. */
 import fc from "fast-check";
-import type { AttentionOptions, KvCache, Lookback } from "lookback";
+import type { KvCache, Lookback } from "lookback";
 import { type Layout, type Outcome, run } from "./accuracy-check.ts";
+import type { Options } from "./property-problems.ts";
 import type { ReferenceOptions } from "./reference.ts";
 import { type CacheShape, ReferenceCache, type Tokens } from "./reference-cache.ts";
 import { type Operands, randomFloats, randomSource } from "./reference-data.ts";
@@ -90,7 +91,7 @@ export function attendBoth(
   model: ReferenceCache,
   problem: CacheProblem,
   { tokens, q, queryLength }: ReturnType<typeof drawChunk>,
-  options: AttentionOptions & ReferenceOptions = {},
+  options: Options = {},
 ): Step {
   const { heads, kvHeads, headDim, valueDim, batch, layout } = problem;
   const uncached = model.attend(q, heads, queryLength, tokens);
@@ -101,7 +102,7 @@ export function attendBoth(
     ...(keyLengths ? { keyLengths } : {}),
     ...(keyMask ? { keyMask } : {}),
     cache,
-  } as AttentionOptions;
+  } as Options;
   const actual = run(lb, { shape, q, k: tokens.k, v: tokens.v }, call, layout as Layout);
   return { actual, operands: uncached.operands, options: { ...options, ...uncached.options } };
 }
@@ -110,7 +111,7 @@ export function attendBoth(
 export function live(
   lb: Lookback,
   problem: CacheProblem,
-  options: (step: number, columns: number, random: () => number) => AttentionOptions & ReferenceOptions,
+  options: (step: number, columns: number, random: () => number) => Options,
   visit: (step: Step, n: number, cache: KvCache, model: ReferenceCache) => void,
   config: { dtype?: "f32" | "int8"; capacity?: number } = {},
 ): void {

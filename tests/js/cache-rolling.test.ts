@@ -1,10 +1,9 @@
 /** R16: rolling caches, which keep what windows see: positions stay absolute, nothing is gone before every query of a chunk is served. */
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { AttentionOptions } from "lookback";
 import { expectSameBits, holds, rowBound, run, worst } from "./accuracy-check.ts";
 import { attendBoth, cacheConfig, cacheProblems, drawChunk } from "./cache-problems.ts";
-import type { ReferenceOptions } from "./reference.ts";
+import type { Options } from "./property-problems.ts";
 import { ReferenceCache } from "./reference-cache.ts";
 import { randomSource, refer } from "./reference-data.ts";
 import { caught, expectError } from "./support/helpers.ts";
@@ -45,7 +44,7 @@ describeVariants((lb) => {
           const step = attendBoth(lb, cache, model, problem, drawn, {
             ...options,
             ...(masked ? { mask: own } : {}),
-          } as AttentionOptions & ReferenceOptions);
+          } as Options);
           const { shape } = step.operands;
           const reference = refer(step.operands, { ...step.options, ...(masked ? { mask: full } : {}) });
           const far = alibi ? 2 ** -22 * (columns + 4) : 0;

@@ -1,10 +1,11 @@
 /** R16: append-then-attend is attention without a cache, for any chunking, rows of different length, and any life of the cache. */
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { AttentionOptions, WeightsKind } from "lookback";
+import type { WeightsKind } from "lookback";
 import { expectSameBits, expectWeights, holds, rowBound, run, worst } from "./accuracy-check.ts";
 import { attendBoth, cacheConfig, cacheProblems, capacityOf, drawChunk, live, type Step } from "./cache-problems.ts";
-import type { ReferenceOptions, ReferenceResult } from "./reference.ts";
+import type { Options } from "./property-problems.ts";
+import type { ReferenceResult } from "./reference.ts";
 import { ReferenceCache } from "./reference-cache.ts";
 import { randomFloats, randomSource, refer } from "./reference-data.ts";
 import { describeVariants } from "./support/instances.ts";
@@ -39,7 +40,7 @@ describeVariants((lb) => {
         live(
           lb,
           problem,
-          () => ({ causal, logSumExp: true, weights: "softmax" }) as AttentionOptions,
+          () => ({ causal, logSumExp: true, weights: "softmax" }) as Options,
           (step, n, cache, model) => {
             expectStep(step, `of chunk ${n}`, "softmax");
             expect(cache.lengths).toEqual(model.lengths);
@@ -79,7 +80,7 @@ describeVariants((lb) => {
               ...(names.includes("softcap") ? { softcap: 2 } : {}),
               logSumExp: true,
               weights: kind,
-            } as AttentionOptions & ReferenceOptions;
+            } as Options;
           };
           // 'scores' and 'capped' cover columns without a token, too, of which nothing is said.
           const checked = kind === "masked" || kind === "softmax" ? kind : undefined;
@@ -141,7 +142,7 @@ describeVariants((lb) => {
           const step = attendBoth(lb, cache, model, problem, drawn, {
             causal: true,
             logSumExp: true,
-          } as AttentionOptions);
+          } as Options);
           expectStep(step, `of chunk ${n} after ${happening.slice(0, n)}`);
           const event = happening[n];
           if (event === "truncate") {
@@ -191,7 +192,7 @@ describeVariants((lb) => {
             ...(names.includes("sinks") ? { sinks: new Array<number>(heads).fill(0.5) } : {}),
             ...(names.includes("softcap") ? { softcap: 3 } : {}),
             logSumExp: true,
-          } as AttentionOptions & ReferenceOptions;
+          } as Options;
           const one = { ...problem, batch: 1 };
           const random = randomSource(problem.seed);
           const capacity = capacityOf(problem);
@@ -217,7 +218,7 @@ describeVariants((lb) => {
                 lb,
                 operands,
                 {
-                  ...(options as AttentionOptions),
+                  ...(options as Options),
                   ...(keyLengths ? { keyLengths: [keyLengths[b]!] } : {}),
                   ...(keyMask
                     ? { keyMask: { data: keyMask.data.slice(b * count, (b + 1) * count), dims: [1, count] } }
@@ -241,7 +242,7 @@ describeVariants((lb) => {
     fc.assert(
       fc.property(cacheProblems, fc.constantFrom(NaN, Infinity, -3e38), (problem, poison) => {
         const { batch, kvHeads, headDim, valueDim } = problem;
-        const options = { causal: true, logSumExp: true } as AttentionOptions;
+        const options = { causal: true, logSumExp: true } as Options;
         const capacity = capacityOf(problem) + 3;
         const [clean, dirty] = [0, 1].map(() => lb.kvCache({ ...cacheConfig(problem), capacity }));
         const models = [0, 1].map(() => new ReferenceCache(cacheConfig(problem)));

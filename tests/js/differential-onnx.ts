@@ -38,11 +38,10 @@ export function attentionModel({ attrs, inputs, outputs, opset, tensors }: OnnxC
       tensorType: { elemType, shape: { dim: Array.from({ length: rank }, (_, d) => ({ dimParam: `${name}_${d}` })) } },
     },
   });
-  const last = inputs.findLastIndex(Boolean);
   const node = {
     name: "attention",
     opType: "Attention",
-    input: inputs.slice(0, last + 1),
+    input: inputs.slice(0, 1 + inputs.reduce((last, name, n) => (name ? n : last), 0)),
     output: outputs,
     attribute: Object.entries(attrs).map(([name, x]) =>
       FLOAT_ATTRIBUTES.has(name) ? { name, f: x, type: 1 } : { name, i: x, type: 2 },

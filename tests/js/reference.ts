@@ -29,7 +29,7 @@ export interface ReferenceOptions {
   scale?: number;
   softcap?: number;
   causal?: boolean;
-  queryOffset?: "start" | "end" | number | ArrayLike<number>;
+  queryOffset?: "start" | "end" | number | ArrayLike<number | bigint>;
   window?: { left: number; right: number };
   mask?: Broadcast<number | boolean | bigint>;
   bias?: Broadcast;
@@ -82,7 +82,7 @@ export function offsetOfRow(options: ReferenceOptions, shape: Shape, b: number):
     const length = keyLengths === undefined ? shape.keyLength : Number(keyLengths[b]);
     return length - shape.queryLength;
   }
-  return typeof queryOffset === "number" ? queryOffset : queryOffset[b]!;
+  return typeof queryOffset === "number" ? queryOffset : Number(queryOffset[b]);
 }
 
 /** R8: a key is visible iff every one of causal, window, mask, padding and −∞ in the bias allows it. */
