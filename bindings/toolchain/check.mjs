@@ -24,8 +24,9 @@ export async function check() {
   const cpp = await files("*.cpp", "*.hpp");
   const native = await files("cpp/**/*.cpp", "tests/cpp/**/*.cpp");
   const bindings = await files("bindings/**/*.cpp");
-  // clang-tidy does not know em++'s own flags.
-  const emscripten = (await run(join(tools.emscripten ?? "", "em++"), ["--cflags"])).trim().split(/\s+/);
+  // em++ tells its compiler where its system is; clang-tidy has to be told, too.
+  const cache = (await run(join(tools.emscripten ?? "", "em-config"), ["CACHE"])).trim();
+  const emscripten = ["--target=wasm32-unknown-emscripten", `--sysroot=${join(cache, "sysroot")}`];
   const typeScript = ["tsconfig.check.json", "web-demo/tsconfig.json"].filter((file) => existsSync(join(root, file)));
 
   /** @type {[name: string, command: string, args: string[]][]} */
