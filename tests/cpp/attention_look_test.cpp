@@ -62,7 +62,9 @@ TEST(attention_look, R12_chosen_heads_and_rows_are_the_same_bits_as_in_all_of_th
   const std::vector<std::int32_t> heads = {2, 0, 2};  // in the order asked for, repetitions included
   for (const WeightsKind kind : kinds) {
     const std::vector<float> all = run_all_weights(problem, kind).weights;
-    for (const auto& [from, to] : {std::pair{Index{0}, Index{1}}, {tile_queries - 1, tile_queries + 1}, {tile_queries, tile_queries},
+    for (const auto& [from, to] : {std::pair{Index{0}, Index{1}},
+                                   {tile_queries - 1, tile_queries + 1},
+                                   {tile_queries, tile_queries},
                                    {Index{3}, problem.shape.query_length}}) {
       WeightsRequest request;
       request.kind = kind;
@@ -76,7 +78,8 @@ TEST(attention_look, R12_chosen_heads_and_rows_are_the_same_bits_as_in_all_of_th
         for (const std::int32_t head : heads) {
           for (Index i = from; i < to; ++i) {
             const Index row = (b * 4 + head) * problem.shape.query_length + i;
-            for (Index j = 0; j < keys; ++j, ++at) ASSERT_TRUE(same_bits(chosen[at], all[row * keys + j])) << "row " << row;
+            for (Index j = 0; j < keys; ++j, ++at)
+              ASSERT_TRUE(same_bits(chosen[at], all[row * keys + j])) << "row " << row;
           }
         }
       }
@@ -104,7 +107,8 @@ TEST(attention_look, R12_softmax_rows_sum_to_1_and_give_the_output) {
     for (Index c = 0; c < shape.value_dim; ++c) {
       double product = 0.0;
       for (Index j = 0; j < shape.key_length; ++j) {
-        product += static_cast<double>(result.weights[row * shape.key_length + j]) * problem.value(batch, kv_head, j, c);
+        product +=
+            static_cast<double>(result.weights[row * shape.key_length + j]) * problem.value(batch, kv_head, j, c);
       }
       ASSERT_NEAR(result.output[row * shape.value_dim + c], product, 1e-5);
     }
@@ -128,7 +132,8 @@ TEST(attention_look, R12_identical_one_hot_tokens_give_the_causal_matrix_of_the_
   shape.value_dim = 4;
   Problem problem = Problem::random(shape, 6);
   problem.rules.causal = true;
-  for (Index at = 0; at < 16; ++at) problem.queries[at] = problem.keys[at] = problem.values[at] = at / 4 == at % 4 ? 1.0F : 0.0F;
+  for (Index at = 0; at < 16; ++at)
+    problem.queries[at] = problem.keys[at] = problem.values[at] = at / 4 == at % 4 ? 1.0F : 0.0F;
   const std::vector<float> weights = run_all_weights(problem, WeightsKind::softmax).weights;
   for (Index i = 0; i < 4; ++i) {
     const double own = std::exp(0.5);

@@ -172,8 +172,11 @@ TEST(attention_summary, R9_a_row_that_sees_nothing_has_an_empty_list_and_zeros) 
 
 TEST(attention_summary, R13_requests_that_do_not_fit_are_refused_and_write_nothing) {
   const Problem problem = summarised_problem(6);
-  for (const auto& [top_k, rows, columns] : {std::tuple{Index{0}, Index{1}, Index{1}}, {1, 0, 1}, {1, 1, 0},
-                                             {1, problem.shape.query_length + 1, 1}, {1, 1, problem.shape.key_length + 1}}) {
+  for (const auto& [top_k, rows, columns] : {std::tuple{Index{0}, Index{1}, Index{1}},
+                                             {1, 0, 1},
+                                             {1, 1, 0},
+                                             {1, problem.shape.query_length + 1, 1},
+                                             {1, 1, problem.shape.key_length + 1}}) {
     const Summary summary = summarise(problem, top_k, rows, columns, false);
     EXPECT_EQ(summary.result.status, Status::invalid_range);
     for (const float value : summary.result.output) ASSERT_TRUE(same_bits(value, untouched));

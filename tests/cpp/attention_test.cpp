@@ -4,7 +4,6 @@
 
 #include "problem.hpp"
 
-
 namespace lookback::test {
 namespace {
 
@@ -22,8 +21,8 @@ AttentionShape shape_of(Index queries, Index keys, Index head_dim = 5, Index val
 }
 
 std::string size_of(const Problem& problem) {
-  return std::to_string(problem.shape.query_length) + " queries, " + std::to_string(problem.shape.key_length) + " keys, widths " +
-         std::to_string(problem.shape.head_dim) + " and " + std::to_string(problem.shape.value_dim);
+  return std::to_string(problem.shape.query_length) + " queries, " + std::to_string(problem.shape.key_length) +
+         " keys, widths " + std::to_string(problem.shape.head_dim) + " and " + std::to_string(problem.shape.value_dim);
 }
 
 TEST(attention, R22_is_exact_enough_for_every_number_of_queries_up_to_two_tiles) {
@@ -36,8 +35,9 @@ TEST(attention, R22_is_exact_enough_for_every_number_of_queries_up_to_two_tiles)
 }
 
 TEST(attention, R22_is_exact_enough_on_both_sides_of_every_block_boundary) {
-  for (const Index keys : {Index{1}, Index{2}, Index{3}, Index{5}, Index{23}, Index{24}, Index{25}, block_keys - 1, block_keys,
-                           block_keys + 1, 2 * block_keys - 1, 2 * block_keys, 2 * block_keys + 1, Index{769}}) {
+  for (const Index keys :
+       {Index{1}, Index{2}, Index{3}, Index{5}, Index{23}, Index{24}, Index{25}, block_keys - 1, block_keys,
+        block_keys + 1, 2 * block_keys - 1, 2 * block_keys, 2 * block_keys + 1, Index{769}}) {
     for (const Index queries : {Index{1}, tile_queries - 1, tile_queries, tile_queries + 1}) {
       Problem problem = Problem::random(shape_of(queries, keys), 2);
       ASSERT_TRUE(matches(problem, run(problem))) << size_of(problem);
@@ -147,7 +147,8 @@ TEST(attention, R11_query_head_h_reads_key_value_head_h_times_Hkv_over_H) {
     repeated.values.clear();
     for (Index at = 0; at < 2 * heads; ++at) {
       const Index source = at / heads * kv_heads + at % heads * kv_heads / heads;
-      repeated.keys.insert(repeated.keys.end(), grouped.keys.begin() + source * 29 * 5, grouped.keys.begin() + (source + 1) * 29 * 5);
+      repeated.keys.insert(repeated.keys.end(), grouped.keys.begin() + source * 29 * 5,
+                           grouped.keys.begin() + (source + 1) * 29 * 5);
       repeated.values.insert(repeated.values.end(), grouped.values.begin() + source * 29 * 3,
                              grouped.values.begin() + (source + 1) * 29 * 3);
     }

@@ -239,7 +239,8 @@ TEST(attention_visibility, R10_a_non_finite_value_reaches_the_rows_that_see_it_a
             if (reached && !(in_keys && poison == infinity)) {
               ASSERT_FALSE(std::isfinite(value)) << "row " << row << ", planted " << planted;
             } else if (!sees || !in_keys) {
-              ASSERT_TRUE(same_bits(value, clean.output[row * shape.value_dim + c])) << "row " << row << ", planted " << planted;
+              ASSERT_TRUE(same_bits(value, clean.output[row * shape.value_dim + c]))
+                  << "row " << row << ", planted " << planted;
             }
           }
         }

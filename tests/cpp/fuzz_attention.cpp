@@ -1,5 +1,6 @@
-// libFuzzer: random shapes, options and masks, tiled against reference. Build with -DLOOKBACK_FUZZ=ON in the native-debug preset, run
-// fuzz_attention -max_total_time=180. The bytes are the decisions; numbers come from a seed that they contain.
+// libFuzzer: random shapes, options and masks, tiled against reference. Build with -DLOOKBACK_FUZZ=ON in the
+// native-debug preset, run fuzz_attention -max_total_time=180. The bytes are the decisions; numbers come from a seed
+// that they contain.
 
 #include <cstddef>
 #include <cstdint>

@@ -25,8 +25,12 @@ TEST(adjust, cap_scores_is_cap_times_tanh_at_every_length) {
 
 TEST(adjust, cap_scores_brings_infinities_to_the_cap_and_keeps_NaN) {
   ScorePanel panel(1, 0, 2);
-  for (const auto& [score, expected] : {std::pair{infinity, 30.0F}, {-infinity, -30.0F}, {3e38F, 30.0F}, {-1e4F, -30.0F},
-                                        {0.0F, 0.0F}, {not_a_number, not_a_number}}) {
+  for (const auto& [score, expected] : {std::pair{infinity, 30.0F},
+                                        {-infinity, -30.0F},
+                                        {3e38F, 30.0F},
+                                        {-1e4F, -30.0F},
+                                        {0.0F, 0.0F},
+                                        {not_a_number, not_a_number}}) {
     panel.plant(0, 1, score);
     kernels::cap_scores(panel.scores(), 1, 30.0F);
     EXPECT_TRUE(same_bits(panel.at(0, 1), expected)) << score << " became " << panel.at(0, 1);
@@ -45,8 +49,8 @@ void check_bias(Index key_count, Index lane_count, Index query_stride, Index key
       const float added = lane < lane_count ? panel.before(key, lane) + bias[lane * query_stride + key * key_stride]
                                             : panel.before(key, lane);
       ASSERT_TRUE(same_bits(panel.at(key, lane), added))
-          << "key " << key << " of " << key_count << ", lane " << lane << " of " << lane_count << ", strides " << query_stride
-          << ", " << key_stride;
+          << "key " << key << " of " << key_count << ", lane " << lane << " of " << lane_count << ", strides "
+          << query_stride << ", " << key_stride;
     }
   }
   ASSERT_TRUE(panel.rest_is_untouched());

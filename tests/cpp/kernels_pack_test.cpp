@@ -40,7 +40,8 @@ TEST(pack, unpack_lanes_to_rows_is_the_exact_inverse) {
 }
 
 /// Column panels of a [row_count, column_count] matrix; returns what pack_columns says of its finiteness.
-bool pack_columns(Unaligned& rows, Index row_stride, Index row_count, Index column_count, Unaligned& panels, Index panel_stride) {
+bool pack_columns(Unaligned& rows, Index row_stride, Index row_count, Index column_count, Unaligned& panels,
+                  Index panel_stride) {
   return kernels::pack_columns(rows.data(), row_stride, row_count, column_count, panels.data(), panel_stride);
 }
 
@@ -58,7 +59,9 @@ TEST(pack, columns_become_panels_with_zeros_beyond_at_every_width) {
       for (Index at = 0; at < panels.size(); ++at) {
         const Index row = at % panel_stride / panel_width;
         const Index column = at / panel_stride * panel_width + at % panel_stride % panel_width;
-        const float expected = row >= row_count ? untouched : column < column_count ? rows[row * row_stride + column] : 0.0F;
+        const float expected = row >= row_count        ? untouched
+                               : column < column_count ? rows[row * row_stride + column]
+                                                       : 0.0F;
         ASSERT_TRUE(same_bits(panels[at], expected)) << column_count << " columns, element " << at;
       }
     }
@@ -67,7 +70,8 @@ TEST(pack, columns_become_panels_with_zeros_beyond_at_every_width) {
 
 TEST(pack, R10_columns_are_not_finite_if_any_one_element_is_not) {
   Random random(4);
-  for (const Index column_count : {Index{1}, simd::lanes, panel_width - 1, panel_width, panel_width + 1, 2 * panel_width + 3}) {
+  for (const Index column_count :
+       {Index{1}, simd::lanes, panel_width - 1, panel_width, panel_width + 1, 2 * panel_width + 3}) {
     for (const Index row_count : {1, 3}) {
       const Index panel_stride = row_count * panel_width;
       Unaligned panels(kernels::round_up(column_count, panel_width) / panel_width * panel_stride);

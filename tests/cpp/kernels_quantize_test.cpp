@@ -23,7 +23,8 @@ TEST(quantize, R16_an_element_is_off_by_at_most_half_of_the_scale_at_every_lengt
       float largest = 0.0F;
       for (Index i = 0; i < count; ++i) largest = std::max(largest, std::abs(row[i]));
       ASSERT_NEAR(scale, largest / 127.0F, 1e-6F * largest);
-      for (Index i = 0; i < count; ++i) ASSERT_NEAR(back[i], row[i], 0.50002F * scale) << i << " of " << count << ", up to " << bound;
+      for (Index i = 0; i < count; ++i)
+        ASSERT_NEAR(back[i], row[i], 0.50002F * scale) << i << " of " << count << ", up to " << bound;
     }
   }
 }

@@ -7,7 +7,9 @@ namespace {
 using kernels::panel_width;
 
 using Lanes = std::vector<float>;
-Lanes all_lanes(float value) { return Lanes(static_cast<std::size_t>(panel_width), value); }
+Lanes all_lanes(float value) {
+  return Lanes(static_cast<std::size_t>(panel_width), value);
+}
 
 /// A row state of one panel, and a step of the streaming softmax over it.
 struct Rows {
@@ -67,11 +69,12 @@ TEST(softmax, earlier_sums_are_corrected_when_the_maximum_rises_and_kept_bit_for
   rows.take(first);
   const Rows before = rows;
   ScorePanel second(7, 0, 4);
-  second.plant(3, 0, 50.0F);                                        // lane 0: the maximum rises
+  second.plant(3, 0, 50.0F);                                            // lane 0: the maximum rises
   for (Index key = 0; key < 7; ++key) second.plant(key, 1, -infinity);  // lane 1: nothing to see
   rows.take(second);
   EXPECT_EQ(rows.maximum[0], 50.0F);
-  EXPECT_NEAR(rows.correction[0], std::exp(before.maximum[0] - 50.0), 1e-6 * std::exp(before.maximum[0] - 50.0));
+  const double exact = std::exp(static_cast<double>(before.maximum[0]) - 50.0);
+  EXPECT_NEAR(rows.correction[0], exact, 5e-6 * exact);
   EXPECT_NEAR(rows.sum[0], 1.0, 1e-6);
   EXPECT_EQ(rows.maximum[1], before.maximum[1]);
   EXPECT_TRUE(same_bits(rows.correction[1], 1.0F));

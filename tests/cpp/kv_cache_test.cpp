@@ -55,13 +55,16 @@ struct Step {
     part.values = take(whole.values, shape.kv_heads, shape.value_dim);
     call = part.call();
     const Index count = to - from;
-    call.inputs.keys = {part.keys.data(), shape.kv_heads * count * shape.head_dim, count * shape.head_dim, shape.head_dim};
-    call.inputs.values = {part.values.data(), shape.kv_heads * count * shape.value_dim, count * shape.value_dim, shape.value_dim};
+    call.inputs.keys = {part.keys.data(), shape.kv_heads * count * shape.head_dim, count * shape.head_dim,
+                        shape.head_dim};
+    call.inputs.values = {part.values.data(), shape.kv_heads * count * shape.value_dim, count * shape.value_dim,
+                          shape.value_dim};
     call.inputs.cache = cache;
     call.inputs.new_length = count;
     output.assign(static_cast<std::size_t>(part.rows() * shape.value_dim), untouched);
     log_sum_exp.assign(static_cast<std::size_t>(part.rows()), untouched);
-    call.outputs.output = {output.data(), shape.heads * count * shape.value_dim, count * shape.value_dim, shape.value_dim};
+    call.outputs.output = {output.data(), shape.heads * count * shape.value_dim, count * shape.value_dim,
+                           shape.value_dim};
     call.outputs.log_sum_exp = log_sum_exp.data();
   }
   Step(const Step&) = delete;
@@ -110,8 +113,8 @@ void check_chunks(const Problem& whole, KvCache cache, const std::vector<Index>&
 
 TEST(kv_cache, R16_append_then_attend_equals_attention_without_a_cache_for_any_chunks) {
   const Problem whole = causal_problem(290, 1);
-  for (const std::vector<Index>& chunks :
-       {std::vector<Index>{290}, std::vector<Index>{1, 1, 1, 287}, std::vector<Index>{255, 1, 1, 33}, std::vector<Index>{100, 190}}) {
+  for (const std::vector<Index>& chunks : {std::vector<Index>{290}, std::vector<Index>{1, 1, 1, 287},
+                                           std::vector<Index>{255, 1, 1, 33}, std::vector<Index>{100, 190}}) {
     OwnedCache owned(cache_shape(whole.shape, 290));
     check_chunks(whole, owned.cache, chunks, 1e-5);
   }
@@ -193,7 +196,8 @@ TEST(kv_cache, R16_rows_of_different_length_are_as_if_alone) {
     for (Index token = 0; token < 13; ++token) {
       const Index source = (2 + head) * 30 + (token < 5 ? token : token + 7);
       alone.keys.insert(alone.keys.end(), whole.keys.begin() + source * 5, whole.keys.begin() + (source + 1) * 5);
-      alone.values.insert(alone.values.end(), whole.values.begin() + source * 3, whole.values.begin() + (source + 1) * 3);
+      alone.values.insert(alone.values.end(), whole.values.begin() + source * 3,
+                          whole.values.begin() + (source + 1) * 3);
     }
   }
   Result result = run(alone);
@@ -287,7 +291,8 @@ TEST(kv_cache, R16_saved_bytes_come_back_and_others_are_refused) {
       if (at >= 32 && at < 36) continue;  // whether there is a key mask: both answers are possible
       std::vector<std::uint8_t> broken = saved;
       broken[at] ^= 0xc0;
-      EXPECT_EQ(target.cache.load(broken.data(), static_cast<double>(broken.size())), Status::invalid_cache) << "byte " << at;
+      EXPECT_EQ(target.cache.load(broken.data(), static_cast<double>(broken.size())), Status::invalid_cache)
+          << "byte " << at;
     }
     EXPECT_EQ(target.cache.length(), 0);
   }
@@ -295,7 +300,8 @@ TEST(kv_cache, R16_saved_bytes_come_back_and_others_are_refused) {
 
 TEST(kv_cache, R16_another_shape_is_a_mismatch) {
   const Problem whole = causal_problem(10, 12);
-  for (Index KvCacheShape::*member : {&KvCacheShape::batch, &KvCacheShape::kv_heads, &KvCacheShape::head_dim, &KvCacheShape::value_dim}) {
+  for (Index KvCacheShape::* member :
+       {&KvCacheShape::batch, &KvCacheShape::kv_heads, &KvCacheShape::head_dim, &KvCacheShape::value_dim}) {
     KvCacheShape shape = cache_shape(whole.shape, 10);
     shape.*member += 1;
     OwnedCache owned(shape);

@@ -11,7 +11,8 @@ using kernels::panel_width;
 std::vector<Index> widths() {
   std::vector<Index> result;
   for (const Index width : tail_lengths(panel_width)) {
-    if (width > 0 && (width <= panel_width + 2 || width % panel_width <= 1 || width > 4 * panel_width)) result.push_back(width);
+    if (width > 0 && (width <= panel_width + 2 || width % panel_width <= 1 || width > 4 * panel_width))
+      result.push_back(width);
   }
   return result;
 }

@@ -21,7 +21,9 @@ struct Projection {
     EXPECT_EQ(pack_linear(weight.data(), inputs, outputs, panels.data()), Status::ok);
   }
 
-  [[nodiscard]] PackedLinear packed() const { return {panels.data(), bias.empty() ? nullptr : bias.data(), inputs, outputs}; }
+  [[nodiscard]] PackedLinear packed() const {
+    return {panels.data(), bias.empty() ? nullptr : bias.data(), inputs, outputs};
+  }
 
   [[nodiscard]] std::vector<float> apply(const std::vector<float>& input) const {
     const Index rows = static_cast<Index>(input.size()) / inputs;
@@ -54,7 +56,8 @@ struct Layer {
         memory_values(random.vector(shape_.batch * shape_.key_length * dimensions.value_dim)),
         output(static_cast<std::size_t>(shape_.batch * shape_.query_length * dimensions.outputs), untouched),
         log_sum_exp(static_cast<std::size_t>(shape_.batch * shape_.heads * shape_.query_length), untouched),
-        weights(static_cast<std::size_t>(shape_.batch * shape_.heads * shape_.query_length * shape_.key_length), untouched) {
+        weights(static_cast<std::size_t>(shape_.batch * shape_.heads * shape_.query_length * shape_.key_length),
+                untouched) {
     call.attention.shape = shape;
     call.attention.scores.scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim));
     call.attention.outputs.log_sum_exp = log_sum_exp.data();
@@ -99,7 +102,8 @@ struct Layer {
   }
 };
 
-AttentionShape layer_shape(Index batch, Index heads, Index kv_heads, Index queries, Index keys, Index head_dim, Index value_dim) {
+AttentionShape layer_shape(Index batch, Index heads, Index kv_heads, Index queries, Index keys, Index head_dim,
+                           Index value_dim) {
   AttentionShape shape;
   shape.batch = batch;
   shape.heads = heads;
@@ -132,7 +136,8 @@ void check(const AttentionShape& shape, const Dimensions& dimensions, bool causa
 
   const Problem problem = layer.problem();
   const Result parts = run_all_weights(problem, WeightsKind::softmax);
-  EXPECT_TRUE(all_same_bits(layer.output, layer.output_projection.apply(folded(parts.output, shape)))) << "the same steps, one by one";
+  EXPECT_TRUE(all_same_bits(layer.output, layer.output_projection.apply(folded(parts.output, shape))))
+      << "the same steps, one by one";
   EXPECT_TRUE(all_same_bits(layer.log_sum_exp, parts.log_sum_exp));
   EXPECT_TRUE(all_same_bits(layer.weights, parts.weights));
 
@@ -148,9 +153,9 @@ void check(const AttentionShape& shape, const Dimensions& dimensions, bool causa
   exact.keys = project(layer.key, layer.memory_keys);
   exact.values = project(layer.value, layer.memory_values);
   const std::vector<double> heads = folded(reference::attention(exact.call()).output, shape);
-  const std::vector<double> expected = reference::linear(heads, layer.output_projection.weight, layer.output_projection.bias,
-                                                         shape.batch * shape.query_length, layer.output_projection.inputs,
-                                                         layer.output_projection.outputs);
+  const std::vector<double> expected = reference::linear(
+      heads, layer.output_projection.weight, layer.output_projection.bias, shape.batch * shape.query_length,
+      layer.output_projection.inputs, layer.output_projection.outputs);
   double largest = 0.0;
   for (const double value : expected) largest = std::max(largest, std::abs(value));
   EXPECT_TRUE(all_near(layer.output, expected, 1e-5 * largest)) << "M4";
@@ -158,7 +163,8 @@ void check(const AttentionShape& shape, const Dimensions& dimensions, bool causa
 
 TEST(multi_head_attention, M2_cross_attention_takes_keys_and_values_from_memories_of_their_own_widths) {
   check(layer_shape(2, 3, 3, 9, 14, 5, 4), {10, 7, 11, 13, true}, false);
-  check(layer_shape(1, 4, 2, kernels::tile_queries + 1, kernels::block_keys + 1, 4, 3), {6, 5, 9, kernels::panel_width, false}, false);
+  check(layer_shape(1, 4, 2, kernels::tile_queries + 1, kernels::block_keys + 1, 4, 3),
+        {6, 5, 9, kernels::panel_width, false}, false);
 }
 
 TEST(multi_head_attention, M2_causal_self_attention_with_and_without_biases) {
@@ -192,7 +198,8 @@ TEST(multi_head_attention, R15_a_batch_row_alone_has_the_bits_it_has_in_a_batch)
     layer.call.memory_keys = layer.memory_keys.data() + b * 8 * 8;
     layer.call.memory_values = layer.memory_values.data() + b * 8 * 8;
     ASSERT_EQ(layer.forward(), Status::ok);
-    for (Index at = 0; at < 6 * 8; ++at) ASSERT_TRUE(same_bits(layer.output[at], together[b * 6 * 8 + at])) << "batch row " << b;
+    for (Index at = 0; at < 6 * 8; ++at)
+      ASSERT_TRUE(same_bits(layer.output[at], together[b * 6 * 8 + at])) << "batch row " << b;
   }
 }
 

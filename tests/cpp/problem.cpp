@@ -28,7 +28,9 @@ bool within(float actual, double expected, double tolerance) {
   return std::abs(static_cast<double>(actual) - expected) <= tolerance;
 }
 
-double bound_of(const reference::Attention& expected, Index row) { return 2e-6 + 0x1p-23 * expected.magnitude[row]; }
+double bound_of(const reference::Attention& expected, Index row) {
+  return 2e-6 + 0x1p-23 * expected.magnitude[row];
+}
 
 }  // namespace
 
@@ -98,7 +100,8 @@ Result run(const Problem& problem, WeightsRequest request) {
   std::vector<float> output(rows * static_cast<std::size_t>(shape.value_dim), untouched);
   result.log_sum_exp.assign(rows, untouched);
   const Index row_count = request.query_to - request.query_from;
-  result.weights.assign(static_cast<std::size_t>(shape.batch * request.head_count * row_count * shape.key_length), untouched);
+  result.weights.assign(static_cast<std::size_t>(shape.batch * request.head_count * row_count * shape.key_length),
+                        untouched);
   if (!result.weights.empty()) {
     call.outputs.weights = request;
     call.outputs.weights.data = result.weights.data();
@@ -116,7 +119,9 @@ Result run(const Problem& problem, WeightsRequest request) {
   return result;
 }
 
-Result run(const Problem& problem) { return run(problem, {}); }
+Result run(const Problem& problem) {
+  return run(problem, {});
+}
 
 Result run_all_weights(const Problem& problem, WeightsKind kind) {
   WeightsRequest request;
@@ -133,16 +138,16 @@ Result run_all_weights(const Problem& problem, WeightsKind kind) {
     for (Index c = 0; c < problem.shape.value_dim; ++c) {
       const Index at = row * problem.shape.value_dim + c;
       if (!within(result.output[at], expected.output[at], expected.largest_value[row] * bound)) {
-        return ::testing::AssertionFailure() << "R22: output at " << place(problem, row) << ", column " << c << " is "
-                                             << result.output[at] << ", not " << expected.output[at] << " ± "
-                                             << expected.largest_value[row] * bound;
+        return ::testing::AssertionFailure()
+               << "R22: output at " << place(problem, row) << ", column " << c << " is " << result.output[at]
+               << ", not " << expected.output[at] << " ± " << expected.largest_value[row] * bound;
       }
     }
     const double exact = expected.log_sum_exp[row];
     // Errors of single scores, which an average over values would soften, are seen here as they are.
     if (!within(result.log_sum_exp[row], exact, 3 * bound + 0x1p-23 * std::abs(exact))) {
-      return ::testing::AssertionFailure() << "R14: logSumExp at " << place(problem, row) << " is "
-                                           << result.log_sum_exp[row] << ", not " << exact;
+      return ::testing::AssertionFailure()
+             << "R14: logSumExp at " << place(problem, row) << " is " << result.log_sum_exp[row] << ", not " << exact;
     }
   }
   return ::testing::AssertionSuccess();
@@ -165,14 +170,16 @@ Result run_all_weights(const Problem& problem, WeightsKind kind) {
       const Index b = row / problem.shape.query_length / problem.shape.heads;
       const Index h = row / problem.shape.query_length % problem.shape.heads;
       const float* q = call.inputs.queries.row(b, h, row % problem.shape.query_length);
-      const float* k = call.inputs.keys.row(b, h * problem.shape.kv_heads / problem.shape.heads, at % problem.shape.key_length);
+      const float* k =
+          call.inputs.keys.row(b, h * problem.shape.kv_heads / problem.shape.heads, at % problem.shape.key_length);
       double magnitude = 0.0;
       for (Index d = 0; d < problem.shape.head_dim; ++d) magnitude += std::abs(static_cast<double>(q[d]) * k[d]);
       bound += 0x1p-22 * std::abs(static_cast<double>(problem.scale)) * magnitude;
     }
     if (!within(weights[at], stage[at], bound)) {
-      return ::testing::AssertionFailure() << "R12: kind " << static_cast<int>(kind) << " at " << place(problem, row) << ", key "
-                                           << at % problem.shape.key_length << " is " << weights[at] << ", not " << stage[at];
+      return ::testing::AssertionFailure()
+             << "R12: kind " << static_cast<int>(kind) << " at " << place(problem, row) << ", key "
+             << at % problem.shape.key_length << " is " << weights[at] << ", not " << stage[at];
     }
   }
   return ::testing::AssertionSuccess();
@@ -180,7 +187,8 @@ Result run_all_weights(const Problem& problem, WeightsKind kind) {
 
 ::testing::AssertionResult same_result(const Result& a, const Result& b) {
   if (a.status != Status::ok || b.status != Status::ok) return ::testing::AssertionFailure() << "a call was refused";
-  if (const auto same = all_same_bits(a.output, b.output); !same) return ::testing::AssertionFailure() << "output: " << same.message();
+  if (const auto same = all_same_bits(a.output, b.output); !same)
+    return ::testing::AssertionFailure() << "output: " << same.message();
   if (const auto same = all_same_bits(a.log_sum_exp, b.log_sum_exp); !same) {
     return ::testing::AssertionFailure() << "logSumExp: " << same.message();
   }
@@ -214,7 +222,8 @@ Problem with_poison_where_hidden(const Problem& problem) {
     if (reference.visible[at] == 0) continue;
     key_seen[(batch * shape.kv_heads + head * shape.kv_heads / shape.heads) * shape.key_length + key] = true;
     if (bias_seen.empty()) continue;
-    bias_seen[batch * bias.batch_stride + head * bias.head_stride + query * bias.query_stride + key * bias.key_stride] = true;
+    bias_seen[batch * bias.batch_stride + head * bias.head_stride + query * bias.query_stride + key * bias.key_stride] =
+        true;
   }
   Problem poisoned = problem;
   constexpr float poisons[3] = {not_a_number, infinity, -infinity};

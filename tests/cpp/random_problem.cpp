@@ -8,11 +8,16 @@ namespace {
 /// Lengths at and around the boundaries of a tile, small ones most often.
 Index random_length(Random& random, Index tile, Index largest) {
   switch (random.below(8)) {
-    case 0: return random.below(3);
-    case 1: return tile - 1 + random.below(3);
-    case 2: return std::min(largest, 2 * tile - 1 + random.below(3));
-    case 3: return random.below(largest + 1);
-    default: return random.below(2 * kernels::panel_width + 4);
+    case 0:
+      return random.below(3);
+    case 1:
+      return tile - 1 + random.below(3);
+    case 2:
+      return std::min(largest, 2 * tile - 1 + random.below(3));
+    case 3:
+      return random.below(largest + 1);
+    default:
+      return random.below(2 * kernels::panel_width + 4);
   }
 }
 
@@ -57,9 +62,8 @@ void add_scores(Problem& problem, Random& random) {
     const int masked = random.chance(50) ? 20 : 0;
     for (auto& value : problem.bias.data) value = random.chance(masked) ? -infinity : random.within(2.0F);
   }
-  const bool far = std::any_of(problem.offsets.begin(), problem.offsets.end(), [](std::int32_t offset) {
-    return offset == INT32_MIN || offset == INT32_MAX;
-  });
+  const bool far = std::any_of(problem.offsets.begin(), problem.offsets.end(),
+                               [](std::int32_t offset) { return offset == INT32_MIN || offset == INT32_MAX; });
   // A distance of 2³¹ has no float32 score to compare with; that it is harmless is a test of its own.
   if (random.chance(25) && !far) {
     for (Index h = 0; h < shape.heads; ++h) problem.slopes.push_back(0.5F / static_cast<float>(h + 1));

@@ -15,12 +15,15 @@ std::int64_t position_of(const AttentionCall& call, Index batch, Index query) {
   return static_cast<std::int64_t>(query) + (offsets != nullptr ? offsets[batch] : 0);
 }
 
-Index kv_head_of(const AttentionShape& shape, Index head) { return head * shape.kv_heads / shape.heads; }
+Index kv_head_of(const AttentionShape& shape, Index head) {
+  return head * shape.kv_heads / shape.heads;
+}
 
 double bias_at(const AttentionCall& call, Index batch, Index head, Index query, Index key) {
   const BiasView& bias = call.scores.bias;
   if (bias.data == nullptr) return 0.0;
-  return bias.data[batch * bias.batch_stride + head * bias.head_stride + query * bias.query_stride + key * bias.key_stride];
+  return bias
+      .data[batch * bias.batch_stride + head * bias.head_stride + query * bias.query_stride + key * bias.key_stride];
 }
 
 double distance_penalty(const AttentionCall& call, Index batch, Index head, Index query, Index key) {
@@ -44,7 +47,8 @@ struct Row {
     double maximum = call.scores.sinks != nullptr ? static_cast<double>(call.scores.sinks[head]) : minus_infinity;
     for (Index j = 0; j < shape.key_length; ++j) {
       const ConstView& keys = call.inputs.keys;
-      const float* k = keys.data + batch * keys.batch_stride + kv_head_of(shape, head) * keys.head_stride + j * keys.row_stride;
+      const float* k =
+          keys.data + batch * keys.batch_stride + kv_head_of(shape, head) * keys.head_stride + j * keys.row_stride;
       double dot = 0.0;
       double absolute = 0.0;
       for (Index d = 0; d < shape.head_dim; ++d) {
@@ -62,7 +66,8 @@ struct Row {
       const double penalty = distance_penalty(call, batch, head, query, j);
       stage[2][j] = stage[1][j] + bias - penalty;
       maximum = std::max(maximum, stage[2][j]);
-      const double magnitude = std::fabs(static_cast<double>(call.scores.scale)) * absolute + std::fabs(bias) + std::fabs(penalty);
+      const double magnitude =
+          std::fabs(static_cast<double>(call.scores.scale)) * absolute + std::fabs(bias) + std::fabs(penalty);
       result.magnitude[at] = std::max(result.magnitude[at], magnitude);
     }
     finish(result, at, stage, maximum);
@@ -70,7 +75,8 @@ struct Row {
 
   void finish(Attention& result, Index at, double* const* stage, double maximum) const {
     const AttentionShape& shape = call.shape;
-    double sum = call.scores.sinks != nullptr && maximum > minus_infinity ? std::exp(call.scores.sinks[head] - maximum) : 0.0;
+    double sum =
+        call.scores.sinks != nullptr && maximum > minus_infinity ? std::exp(call.scores.sinks[head] - maximum) : 0.0;
     for (Index j = 0; j < shape.key_length; ++j) {
       stage[3][j] = stage[2][j] == minus_infinity ? 0.0 : std::exp(stage[2][j] - maximum);
       sum += stage[3][j];
@@ -80,8 +86,8 @@ struct Row {
       if (result.visible[at * shape.key_length + j] == 0) continue;
       stage[3][j] = sum > 0.0 ? stage[3][j] / sum : 0.0;
       const ConstView& values = call.inputs.values;
-      const float* v =
-          values.data + batch * values.batch_stride + kv_head_of(shape, head) * values.head_stride + j * values.row_stride;
+      const float* v = values.data + batch * values.batch_stride + kv_head_of(shape, head) * values.head_stride +
+                       j * values.row_stride;
       for (Index c = 0; c < shape.value_dim; ++c) {
         result.output[at * shape.value_dim + c] += stage[3][j] * v[c];
         result.largest_value[at] = std::max(result.largest_value[at], std::fabs(static_cast<double>(v[c])));
@@ -101,8 +107,8 @@ bool is_visible(const AttentionCall& call, Index batch, Index head, Index query,
   if (rules.key_lengths != nullptr && key >= rules.key_lengths[batch]) return false;
   if (rules.key_mask != nullptr && rules.key_mask[batch * call.shape.key_length + key] == 0) return false;
   const MaskView& mask = rules.mask;
-  if (mask.data != nullptr && mask.data[batch * mask.batch_stride + head * mask.head_stride + query * mask.query_stride +
-                                        key * mask.key_stride] == 0) {
+  if (mask.data != nullptr && mask.data[batch * mask.batch_stride + head * mask.head_stride +
+                                        query * mask.query_stride + key * mask.key_stride] == 0) {
     return false;
   }
   return bias_at(call, batch, head, query, key) != minus_infinity;
@@ -127,8 +133,8 @@ Attention attention(const AttentionCall& call) {
   return result;
 }
 
-std::vector<double> linear(const std::vector<double>& input, const std::vector<float>& weight, const std::vector<float>& bias,
-                           Index rows, Index inputs, Index outputs) {
+std::vector<double> linear(const std::vector<double>& input, const std::vector<float>& weight,
+                           const std::vector<float>& bias, Index rows, Index inputs, Index outputs) {
   std::vector<double> output(static_cast<std::size_t>(rows * outputs));
   for (Index row = 0; row < rows; ++row) {
     for (Index o = 0; o < outputs; ++o) {

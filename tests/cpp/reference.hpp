@@ -10,12 +10,12 @@
 namespace lookback::reference {
 
 struct Attention {
-  std::vector<double> output;       ///< [B, H, Lq, Dv]
-  std::vector<double> log_sum_exp;  ///< [B, H, Lq]
-  std::vector<double> stages[4];    ///< [B, H, Lq, Lk] each, numbered as WeightsKind
+  std::vector<double> output;         ///< [B, H, Lq, Dv]
+  std::vector<double> log_sum_exp;    ///< [B, H, Lq]
+  std::vector<double> stages[4];      ///< [B, H, Lq, Lk] each, numbered as WeightsKind
   std::vector<std::uint8_t> visible;  ///< [B, H, Lq, Lk]
-  /// [B, H, Lq]: the largest |scale|·Σ|q·k| over visible keys, plus what bias and ALiBi add to it: a float32 score is rounded at
-  /// that magnitude.
+  /// [B, H, Lq]: the largest |scale|·Σ|q·k| over visible keys, plus what bias and ALiBi add to it: a float32 score is
+  /// rounded at that magnitude.
   std::vector<double> magnitude;
   std::vector<double> largest_value;  ///< [B, H, Lq]: the largest |v| of visible keys
 };
@@ -26,7 +26,7 @@ bool is_visible(const AttentionCall& call, Index batch, Index head, Index query,
 Attention attention(const AttentionCall& call);
 
 /// input [rows, inputs] · weightᵀ [outputs, inputs] + bias (empty = none).
-std::vector<double> linear(const std::vector<double>& input, const std::vector<float>& weight, const std::vector<float>& bias,
-                           Index rows, Index inputs, Index outputs);
+std::vector<double> linear(const std::vector<double>& input, const std::vector<float>& weight,
+                           const std::vector<float>& bias, Index rows, Index inputs, Index outputs);
 
 }  // namespace lookback::reference

@@ -14,8 +14,8 @@ RotaryOptions options_of(Index dims, bool interleaved) {
 }
 
 /// Rows at the given positions, turned.
-std::vector<float> turned(const RotaryOptions& options, const std::vector<float>& rows, const std::vector<std::int32_t>& positions,
-                          bool in_place) {
+std::vector<float> turned(const RotaryOptions& options, const std::vector<float>& rows,
+                          const std::vector<std::int32_t>& positions, bool in_place) {
   const auto length = static_cast<Index>(positions.size());
   const Index width = static_cast<Index>(rows.size()) / length;
   std::vector<double> frequencies(static_cast<std::size_t>(options.dims / 2));
@@ -47,7 +47,8 @@ TEST(rotary, R17_each_pair_is_turned_by_its_position_times_its_frequency_and_the
       const std::vector<float> output = turned(options, rows, positions, false);
       for (Index row = 0; row < 5; ++row) {
         for (Index pair = 0; pair < dims / 2; ++pair) {
-          const double angle = positions[row] * std::pow(10000.0, -2.0 * static_cast<double>(pair) / static_cast<double>(dims));
+          const double angle =
+              positions[row] * std::pow(10000.0, -2.0 * static_cast<double>(pair) / static_cast<double>(dims));
           const Index first = row * width + (interleaved ? 2 * pair : pair);
           const Index second = row * width + (interleaved ? 2 * pair + 1 : pair + dims / 2);
           ASSERT_NEAR(output[first], rows[first] * std::cos(angle) - rows[second] * std::sin(angle), 3e-7);

@@ -29,7 +29,8 @@ TEST(seam, madd_rounds_as_often_as_rounds_once_says) {
     if (trial % 2 == 0) {
       for (Index lane = 0; lane < lanes; ++lane) c[lane] = -(a[lane] * b[lane]);
     }
-    const std::vector<float> sum = values_of(simd::madd(simd::load(a.data()), simd::load(b.data()), simd::load(c.data())));
+    const std::vector<float> sum =
+        values_of(simd::madd(simd::load(a.data()), simd::load(b.data()), simd::load(c.data())));
     for (Index lane = 0; lane < lanes; ++lane) {
       const float once = std::fma(a[lane], b[lane], c[lane]);
       const float product = a[lane] * b[lane];
@@ -42,7 +43,9 @@ TEST(seam, madd_rounds_as_often_as_rounds_once_says) {
 }
 
 TEST(seam, max_keeping_passes_over_NaN_in_its_second_operand_and_keeps_it_in_the_first) {
-  const auto larger = [](float kept, float other) { return values_of(simd::max_keeping(simd::splat(kept), simd::splat(other)))[0]; };
+  const auto larger = [](float kept, float other) {
+    return values_of(simd::max_keeping(simd::splat(kept), simd::splat(other)))[0];
+  };
   EXPECT_EQ(larger(1.0F, 2.0F), 2.0F);
   EXPECT_EQ(larger(2.0F, 1.0F), 2.0F);
   EXPECT_EQ(larger(-infinity, -5.0F), -5.0F);
@@ -103,7 +106,8 @@ TEST(seam, loads_and_stores_need_no_alignment) {
 TEST(seam, select_takes_whole_lanes_whatever_they_hold) {
   const Batch nothing = simd::splat(not_a_number);
   const Batch yes = simd::splat(1.0F);
-  EXPECT_EQ(values_of(simd::select(yes == yes, yes, nothing)), std::vector<float>(static_cast<std::size_t>(lanes), 1.0F));
+  EXPECT_EQ(values_of(simd::select(yes == yes, yes, nothing)),
+            std::vector<float>(static_cast<std::size_t>(lanes), 1.0F));
   std::vector<std::int32_t> numbers(static_cast<std::size_t>(lanes));
   for (Index lane = 0; lane < lanes; ++lane) numbers[lane] = static_cast<std::int32_t>(lane);
   const simd::BatchInt lane_number = simd::BatchInt::load_unaligned(numbers.data());

@@ -1,6 +1,7 @@
 #pragma once
 
-// What the suites share: numbers from a seed, buffers of an exact size (so that the sanitizers see a byte too many), comparisons.
+// What the suites share: numbers from a seed, buffers of an exact size (so that the sanitizers see a byte too many),
+// comparisons.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,7 @@ inline constexpr float untouched = -1.2345e30F;
 
 /// Deterministic on every platform: only the engine's bits are used, no std distribution.
 class Random {
- public:
+public:
   explicit Random(std::uint32_t seed) : engine_(seed) {}
   /// Decisions of a fuzzer come first, two bytes each; when they are used up, those of an engine follow.
   Random(const std::uint8_t* decisions, std::size_t size) : decisions_(decisions), left_(size / 2) {}
@@ -47,7 +48,7 @@ class Random {
     return values;
   }
 
- private:
+private:
   std::mt19937 engine_;
   const std::uint8_t* decisions_ = nullptr;
   std::size_t left_ = 0;
@@ -65,7 +66,7 @@ inline std::vector<Index> tail_lengths(Index tile) {
 
 /// Floats that begin 4 bytes off every larger alignment and end exactly at the end of their allocation.
 class Unaligned {
- public:
+public:
   explicit Unaligned(Index count, float value = 0.0F) : storage_(static_cast<std::size_t>(count) + 1, value) {}
   explicit Unaligned(const std::vector<float>& values) : storage_(values) { storage_.insert(storage_.begin(), 0.0F); }
 
@@ -74,13 +75,13 @@ class Unaligned {
   [[nodiscard]] Index size() const { return static_cast<Index>(storage_.size()) - 1; }
   [[nodiscard]] std::vector<float> values() const { return {storage_.begin() + 1, storage_.end()}; }
 
- private:
+private:
   std::vector<float> storage_;
 };
 
 /// Scratch memory of exactly `bytes` bytes at a multiple of 64, full of NaN patterns.
 class Scratch {
- public:
+public:
   explicit Scratch(double bytes) : bytes_(static_cast<std::size_t>(bytes)) {
     memory_ = ::operator new(bytes_, std::align_val_t{64});
     std::memset(memory_, 0xff, bytes_);
@@ -92,7 +93,7 @@ class Scratch {
   [[nodiscard]] void* data() const { return memory_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
- private:
+private:
   std::size_t bytes_;
   void* memory_;
 };
@@ -112,7 +113,9 @@ inline std::uint32_t bits_of(float value) {
 }
 
 /// Equal bit for bit, except that one NaN is as good as another.
-inline bool same_bits(float a, float b) { return bits_of(a) == bits_of(b) || (a != a && b != b); }
+inline bool same_bits(float a, float b) {
+  return bits_of(a) == bits_of(b) || (a != a && b != b);
+}
 
 inline ::testing::AssertionResult all_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   if (a.size() != b.size()) return ::testing::AssertionFailure() << a.size() << " and " << b.size() << " elements";
@@ -131,7 +134,8 @@ inline ::testing::AssertionResult all_near(const std::vector<float>& actual, con
   }
   for (std::size_t i = 0; i < actual.size(); ++i) {
     if (!(std::abs(static_cast<double>(actual[i]) - expected[i]) <= tolerance)) {
-      return ::testing::AssertionFailure() << "element " << i << ": " << actual[i] << ", not " << expected[i] << " ± " << tolerance;
+      return ::testing::AssertionFailure()
+             << "element " << i << ": " << actual[i] << ", not " << expected[i] << " ± " << tolerance;
     }
   }
   return ::testing::AssertionSuccess();
