@@ -1,7 +1,7 @@
 import type { AssertCausalOptions, CausalReport, SequenceFunction } from "./diagnose-types.js";
 import { fail, kindOf, refuse, shape, show } from "./errors.js";
 import { flag, integer, notNegative, positiveInteger, readOptions } from "./options.js";
-import { mulberry32 } from "./parameters.js";
+import { mulberry32 } from "./random.js";
 import { product, readDims } from "./tensors.js";
 
 const WHERE = "assertCausal";
