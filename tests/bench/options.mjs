@@ -7,7 +7,8 @@ import { cases } from "./core/workloads.mjs";
 
 const extras = ["memory", "sizes", "start"];
 
-const help = `npm run bench -- [options]
+/** @param {string} verb @param {string} more */
+const help = (verb, more) => `npm run ${verb} -- [options]
 
   --quick            few samples: to see that everything works
   --filter WORDS     only cases whose name contains one of the words (comma-separated):
@@ -15,15 +16,20 @@ const help = `npm run bench -- [options]
                      ${extras.join(", ")}
   --only WORDS       only contestants whose name contains one of the words:
                      ${contestants.map(({ id }) => id).join(", ")}
-  --node VERSION     22, 24, 26 (default: the newest) or system
-  --json FILE        writes the report there as well
+${more}  --json FILE        writes the report there as well
   --baseline FILE    compares shares of the ceiling with those of an earlier report
   --help`;
 
 /** @typedef {ReturnType<typeof readOptions>} Options */
 
-/** @param {string[]} args */
-export function readOptions(args) {
+const NODE_HELP = "  --node VERSION     22, 24, 26 (default: the newest) or system\n";
+
+/**
+ * @param {string[]} args
+ * @param {"node" | "browser"} [place]
+ */
+export function readOptions(args, place = "node") {
+  const helpText = place === "node" ? help("bench", NODE_HELP) : help("bench:browser", "");
   const { values } = parseArgs({
     args,
     options: {
@@ -47,8 +53,9 @@ export function readOptions(args) {
     extras: extras.filter(isWanted),
     contestants: contestants.filter(({ id, role }) => role === "ceiling" || named(values.only)(id)),
   };
-  if (chosen.cases.length + chosen.extras.length === 0) throw new Advice(`No case is called ${values.filter}.\n\n${help}`);
-  return { ...values, ...chosen, helpText: help };
+  if (chosen.cases.length + chosen.extras.length === 0)
+    throw new Advice(`No case is called ${values.filter}.\n\n${helpText}`);
+  return { ...values, ...chosen, helpText };
 }
 
 /**

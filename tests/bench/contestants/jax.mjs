@@ -30,7 +30,7 @@ export async function open() {
  */
 function prepare(jax, workload, inputs) {
   const { jit, nn, numpy: np } = jax;
-  const array = (/** @type {Float32Array | Uint8Array} */ data, /** @type {number[]} */ dims) =>
+  const array = (/** @type {Float32Array | Int32Array} */ data, /** @type {number[]} */ dims) =>
     np.array(data).reshape(dims);
   switch (workload.kind) {
     case "attention": {
@@ -61,7 +61,7 @@ function prepare(jax, workload, inputs) {
       return {
         call: () => attend(array(floatInput(inputs, "queries"), [1, 1, heads, headDim]), keys.ref, values.ref).data(),
         read: (output) => ({ output }),
-        dispose: () => [keys, values].forEach((one) => one.dispose()),
+        dispose: () => disposeAll([keys, values]),
       };
     }
     case "linear": {
@@ -72,7 +72,7 @@ function prepare(jax, workload, inputs) {
       return {
         call: () => linear(array(floatInput(inputs, "input"), [rows, width]), weight.ref, bias.ref).data(),
         read: (output) => ({ output }),
-        dispose: () => [weight, bias].forEach((one) => one.dispose()),
+        dispose: () => disposeAll([weight, bias]),
       };
     }
     case "layer":
@@ -125,6 +125,11 @@ function layer({ jit, nn, numpy: np }, { embedDim, heads, length }, inputs) {
       return forward(x, ...parameters.map((one) => one.ref)).data();
     },
     read: (output) => ({ output }),
-    dispose: () => parameters.forEach((one) => one.dispose()),
+    dispose: () => disposeAll(parameters),
   };
+}
+
+/** @param {any[]} arrays */
+function disposeAll(arrays) {
+  for (const array of arrays) array.dispose();
 }

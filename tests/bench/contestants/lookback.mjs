@@ -5,7 +5,7 @@ import { NotAvailable } from "../core/run-case.mjs";
 
 /** @typedef {import("../core/types.ts").Workload} Workload */
 /** @typedef {import("../core/types.ts").Inputs} Inputs */
-/** @typedef {import("../core/types.ts").Prepared} Prepared */
+/** @typedef {import("../core/types.ts").Prepared<any>} Prepared */
 
 /** @type {import("../core/types.ts").ContestantModule["open"]} */
 export async function open({ variant, threads }) {
@@ -22,7 +22,7 @@ export async function open({ variant, threads }) {
  * @param {any} lb
  * @param {Workload} workload
  * @param {Inputs} inputs
- * @returns {Prepared<any>}
+ * @returns {Prepared}
  */
 function prepare(lb, workload, inputs) {
   switch (workload.kind) {
@@ -43,7 +43,7 @@ function prepare(lb, workload, inputs) {
  * @param {any} lb
  * @param {Extract<Workload, { kind: "attention" }>} workload
  * @param {Inputs} inputs
- * @returns {Prepared<any>}
+ * @returns {Prepared}
  */
 function attention(lb, { heads, headDim, length, causal, mask, weights }, inputs) {
   const dims = [1, heads, length, headDim];
@@ -64,7 +64,7 @@ function attention(lb, { heads, headDim, length, causal, mask, weights }, inputs
  * @param {any} lb
  * @param {Extract<Workload, { kind: "decode" }>} workload
  * @param {Inputs} inputs
- * @returns {Prepared<any>}
+ * @returns {Prepared}
  */
 function decode(lb, { heads, headDim, keyLength, type }, inputs) {
   if (typeof lb.kvCache !== "function") throw new NotAvailable("there is no lb.kvCache");
@@ -84,7 +84,7 @@ function decode(lb, { heads, headDim, keyLength, type }, inputs) {
  * @param {any} lb
  * @param {Extract<Workload, { kind: "linear" }>} workload
  * @param {Inputs} inputs
- * @returns {Prepared<any>}
+ * @returns {Prepared}
  */
 function linear(lb, { rows, inputs: width, outputs }, inputs) {
   if (typeof lb.linear !== "function") throw new NotAvailable("there is no lb.linear");
@@ -105,7 +105,7 @@ function linear(lb, { rows, inputs: width, outputs }, inputs) {
  * @param {any} lb
  * @param {Extract<Workload, { kind: "layer" }>} workload
  * @param {Inputs} inputs
- * @returns {Prepared<any>}
+ * @returns {Prepared}
  */
 function layer(lb, { embedDim, heads, length }, inputs) {
   const layer = lb.multiHeadAttention({ embedDim, heads });

@@ -73,7 +73,14 @@ export async function measureInTurns(calls, settings, clock = {}) {
     // Each sample comes after a call that is not timed, unless a call is so long that its beginning does not matter.
     const sample = estimate * (times + (estimate < LONG_CALL ? 1 : 0));
     const samples = Math.min(rounds, Math.max(FEWEST_SAMPLES, Math.floor(budgetMilliseconds / sample)));
-    plans.push({ call, estimate, times, samples, wall: /** @type {number[]} */ ([]), cpu: /** @type {number[]} */ ([]) });
+    plans.push({
+      call,
+      estimate,
+      times,
+      samples,
+      wall: /** @type {number[]} */ ([]),
+      cpu: /** @type {number[]} */ ([]),
+    });
   }
   for (let round = 0; round < rounds; ++round) {
     collectGarbage?.();

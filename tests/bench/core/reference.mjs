@@ -92,7 +92,9 @@ function attentionRows(inputs, { headDim, queryLength, keyLength, causal }, chos
     const firstKey = head * keyLength * headDim;
     const scores = Float64Array.from({ length: keyLength }, (_, key) => {
       const visible = (!causal || key <= query) && (!inputs.mask || inputs.mask[query * keyLength + key] === 1);
-      return visible ? dot(queries, row * headDim, keys, firstKey + key * headDim, headDim) / Math.sqrt(headDim) : -1 / 0;
+      return visible
+        ? dot(queries, row * headDim, keys, firstKey + key * headDim, headDim) / Math.sqrt(headDim)
+        : -1 / 0;
     });
     const largest = scores.reduce((a, b) => Math.max(a, b));
     const exponentials = scores.map((score) => Math.exp(score - largest));
@@ -101,7 +103,8 @@ function attentionRows(inputs, { headDim, queryLength, keyLength, causal }, chos
     const sums = new Float64Array(headDim);
     shares.forEach((share, key) => {
       for (let d = 0; d < headDim; ++d)
-        sums[d] = /** @type {number} */ (sums[d]) + share * /** @type {number} */ (values[firstKey + key * headDim + d]);
+        sums[d] =
+          /** @type {number} */ (sums[d]) + share * /** @type {number} */ (values[firstKey + key * headDim + d]);
     });
     output.rows.set(row, sums);
     weights.rows.set(row, shares);

@@ -47,7 +47,11 @@ export async function runCase(workloads, contestants, env, settings, excluded = 
   const timed = entries.filter(({ row }) => row.status === "measured");
   env.entering("");
   const samples = await measureInTurns(
-    timed.map(({ prepared }) => () => prepared?.call()),
+    timed.map(
+      ({ prepared }) =>
+        () =>
+          prepared?.call(),
+    ),
     settings,
     env,
   );

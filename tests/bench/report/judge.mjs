@@ -32,7 +32,10 @@ const variants = /** @type {const} */ (["simd", "relaxed"]);
  * @returns {Verdict[]}
  */
 export function judge(report, baseline) {
-  return [...targets.flatMap((target) => verdictsOf(target, report)), ...(baseline ? againstBaseline(report, baseline) : [])];
+  return [
+    ...targets.flatMap((target) => verdictsOf(target, report)),
+    ...(baseline ? againstBaseline(report, baseline) : []),
+  ];
 }
 
 /**
@@ -44,7 +47,7 @@ function verdictsOf(target, report) {
   if (!wasRun(target, report)) return [];
   const perVariant = typeof (target.atLeast ?? target.atMost) === "object";
   return (perVariant ? variants : [undefined]).map((variant) => {
-    const value = valueOf(target, report, variant);
+    const value = measuredValue(target, report, variant);
     const { limit, least } = limitOf(target, variant);
     return {
       case: target.case,
@@ -80,12 +83,11 @@ function wasRun(target, report) {
  * @param {Variant | undefined} variant
  * @returns {number | undefined}
  */
-function valueOf(target, report, variant) {
+function measuredValue(target, report, variant) {
   const rows = report.cases.find(({ id }) => id === target.case)?.rows ?? [];
   const ours = (/** @type {number} */ threads, /** @type {string} */ workload) =>
     rows.find(
-      (row) =>
-        row.role === "ours" && row.variant === variant && row.threads === threads && row.workload === workload,
+      (row) => row.role === "ours" && row.variant === variant && row.threads === threads && row.workload === workload,
     );
   const only = rows.at(-1)?.workload ?? "";
   switch (target.metric) {

@@ -47,7 +47,10 @@ function cellsOf(row, others, unit) {
   if (!row.wall) {
     const state = row.status === "wrong" ? chalk.red("wrong") : chalk.dim("not available");
     const difference = row.difference === undefined ? "" : ` (${differenceOf(row)})`;
-    return [name, { content: `${state}: ${row.reason}${difference}`, colSpan: COLUMNS.length - 1, hAlign: "left" }];
+    return [
+      name,
+      { content: shortened(`${state}: ${row.reason}${difference}`), colSpan: COLUMNS.length - 1, hAlign: "left" },
+    ];
   }
   const { median, lowerQuartile, upperQuartile } = row.wall;
   /** How many times our time this one's is. */
@@ -67,6 +70,9 @@ function cellsOf(row, others, unit) {
     row.difference === undefined ? "" : differenceOf(row),
   ];
 }
+
+/** A long reason would make every column wide; the JSON has all of it. @param {string} text */
+const shortened = (text) => (text.length > 120 ? `${text.slice(0, 119)}…` : text);
 
 /** @param {Row} row */
 const differenceOf = ({ difference = 0 }) =>
@@ -103,8 +109,7 @@ function extras({ memory, sizes, start }) {
           : `lookback, ${variant}: ${size(extraBytes)}`,
       ),
     ]);
-  if (sizes)
-    found.push(["sizes", "Sizes", sizes.map(({ name, bytes, how }) => `${name}: ${size(bytes)} ${how}`)]);
+  if (sizes) found.push(["sizes", "Sizes", sizes.map(({ name, bytes, how }) => `${name}: ${size(bytes)} ${how}`)]);
   if (start)
     found.push([
       "start",
@@ -127,7 +132,9 @@ function footnote({ machine, date, quick }) {
     versions.join(", "),
     "ms: median of the samples; ÷ simd, ÷ relaxed: the time divided by ours in one thread; difference: largest, from float64.",
     "Rates count the visible half where attention is causal. Ceilings are measured between the samples of the same case.",
-    ...(quick ? [chalk.yellow("--quick: few samples of little warmth; good to see that all works, not to compare.")] : []),
+    ...(quick
+      ? [chalk.yellow("--quick: few samples of little warmth; good to see that all works, not to compare.")]
+      : []),
     ...(busy
       ? [chalk.yellow(`The machine was busy (load ${machine.load.map((n) => n.toFixed(1)).join(", then ")}).`)]
       : []),
