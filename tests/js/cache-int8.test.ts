@@ -86,6 +86,35 @@ describeVariants((lb) => {
     );
   });
 
+  test("R16, R10: a NaN or ±∞ in an int8 key or value reaches the rows that see it, and changes no bit of others", () => {
+    const shape = { batch: 1, heads: 1, kvHeads: 1, headDim: 8, valueDim: 4 };
+    const random = randomSource(5);
+    const draw = (count: number) => Float32Array.from({ length: count }, () => random() - 0.5);
+    const [q, k, v] = [draw(6 * 8), draw(6 * 8), draw(6 * 4)];
+    const call = (keys: Float32Array, values: Float32Array) => {
+      const cache = lb.kvCache({ ...cacheConfig(shape), capacity: 6, dtype: "int8" });
+      const operands = { shape: { ...shape, queryLength: 6, keyLength: 6 }, q, k: keys, v: values };
+      const { output } = run(lb, operands, { causal: true, cache });
+      cache.dispose();
+      return output;
+    };
+    const clean = call(k, v);
+    for (const poison of [NaN, Infinity, -Infinity]) {
+      for (const where of ["key", "value"]) {
+        const [keys, values] = [k.slice(), v.slice()];
+        if (where === "key") keys[3 * 8 + 2] = poison;
+        else values[3 * 4 + 1] = poison;
+        const output = call(keys, values);
+        expectSameBits(output.subarray(0, 12), clean.subarray(0, 12), `rows before the ${where} of ${poison}`);
+        for (let i = 3; i < 6; i++) {
+          const row = Array.from(output.subarray(i * 4, i * 4 + 4));
+          const seen = where === "key" ? row : row.slice(1, 2);
+          if (!seen.every((x) => !Number.isFinite(x))) throw new Error(`row ${i} sees ${poison}, output ${row}`);
+        }
+      }
+    }
+  });
+
   test("R16: int8 caches clone, save, load, truncate and roll bit for bit", () => {
     const problem = {
       batch: 2,

@@ -183,11 +183,12 @@ describeVariants((lb) => {
       fc.property(
         cacheProblems.filter(({ batch }) => batch > 1),
         fc.subarray(["window", "alibi", "sinks", "softcap"] as const),
-        (problem, names) => {
+        fc.constantFrom("f32", "int8", "rolling"),
+        (problem, names, kind) => {
           const { batch, heads, kvHeads, headDim, valueDim, chunks } = problem;
           const options = {
             causal: true,
-            ...(names.includes("window") ? { window: { left: 6, right: 0 } } : {}),
+            ...(names.includes("window") || kind === "rolling" ? { window: { left: 6, right: 0 } } : {}),
             ...(names.includes("alibi") ? { alibi: true } : {}),
             ...(names.includes("sinks") ? { sinks: new Array<number>(heads).fill(0.5) } : {}),
             ...(names.includes("softcap") ? { softcap: 3 } : {}),
@@ -195,10 +196,15 @@ describeVariants((lb) => {
           } as Options;
           const one = { ...problem, batch: 1 };
           const random = randomSource(problem.seed);
-          const capacity = capacityOf(problem);
-          const cache = lb.kvCache({ ...cacheConfig(problem), capacity });
+          const rolling = kind === "rolling";
+          const config = {
+            capacity: rolling ? 9 : capacityOf(problem),
+            rolling,
+            dtype: kind === "int8" ? "int8" : "f32",
+          } as const;
+          const cache = lb.kvCache({ ...cacheConfig(problem), ...config });
           const model = new ReferenceCache(cacheConfig(problem));
-          const alone = Array.from({ length: batch }, () => lb.kvCache({ ...cacheConfig(one), capacity }));
+          const alone = Array.from({ length: batch }, () => lb.kvCache({ ...cacheConfig(one), ...config }));
           for (const chunk of chunks) {
             const drawn = drawChunk(problem, chunk, random);
             const { tokens, q, queryLength } = drawn;

@@ -21,6 +21,35 @@ const { abs, exp, floor, log, max } = Math;
 const { is } = Object;
 
 describeVariants((lb: Lookback) => {
+  test("R22, R1–R8, R17, R18: any company of options equals the float64 reference, in every layout", () => {
+    fc.assert(
+      fc.property(problems, someOptions, fc.constantFrom("4-D", "3-D"), (p, names, layout) => {
+        const { shape } = p.operands;
+        const options = optionsFor(p, names);
+        const reference = refer(p.operands, options);
+        const found = run(lb, p.operands, { ...options, ...asked }, layout);
+        // What is added to scores rounds with them: a bias of up to 2, an ALiBi of up to 1.5 per place.
+        const added = (options.bias ? 2 : 0) + (options.alibi ? 1.5 * (shape.queryLength + shape.keyLength + 4) : 0);
+        const allowed = (row: number) => rowBound(reference, row) + 2 ** -23 * added * reference.largestValue[row]!;
+        holds(
+          worst(found.output, reference.output, (n) => allowed(floor(n / shape.valueDim))),
+          `output with ${names}`,
+        );
+        const weightError = (row: number) => 2e-6 + 2 ** -22 * (reference.largestScore[row]! + added);
+        holds(
+          worst(found.weights!, reference.softmax, (n) => weightError(floor(n / shape.keyLength))),
+          `weights with ${names}`,
+        );
+        const size = (row: number) => abs(reference.logSumExp[row]!);
+        holds(
+          worst(found.logSumExp!, reference.logSumExp, (row) => weightError(row) + 2 ** -23 * size(row)),
+          `logSumExp with ${names}`,
+        );
+      }),
+      { numRuns: 150 },
+    );
+  });
+
   test("R9, R18: softmax rows sum to 1 less the sink's share, or to 0 where nothing is visible", () => {
     fc.assert(
       fc.property(problems, someOptions, (p, names) => {
