@@ -19,8 +19,8 @@ Problem everything(std::uint32_t seed) {
   shape.value_dim = 3;
   Problem problem = Problem::random(shape, seed, 2.0F);
   problem.rules.causal = true;
-  problem.rules.window_left = 400;
-  problem.offsets = {300, 2 * static_cast<std::int32_t>(block_keys) - 20};
+  problem.rules.window_left = static_cast<std::int32_t>(block_keys + block_keys / 2);
+  problem.offsets = {static_cast<std::int32_t>(block_keys) + 44, 2 * static_cast<std::int32_t>(block_keys) - 20};
   problem.softcap = 4.0F;
   problem.sinks = {0.5F, -1.0F, 2.0F, -infinity};
   problem.slopes = {0.25F, 0.0625F, 0.015625F, 0.00390625F};

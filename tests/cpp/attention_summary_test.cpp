@@ -67,7 +67,7 @@ Problem summarised_problem(std::uint32_t seed) {
   shape.value_dim = 3;
   Problem problem = Problem::random(shape, seed, 3.0F);
   problem.rules.causal = true;
-  problem.offsets = {-3, 240};
+  problem.offsets = {-3, static_cast<std::int32_t>(block_keys) - 16};
   return problem;
 }
 
@@ -139,7 +139,7 @@ TEST(attention_summary, R13_asking_changes_no_bit_and_neither_do_weights_asked_b
 
 TEST(attention_summary, R13_a_map_of_full_size_is_the_weights_and_of_one_cell_their_mean) {
   Problem problem = summarised_problem(3);
-  problem.offsets = {300, 300};
+  problem.offsets = {static_cast<std::int32_t>(block_keys) + 44, static_cast<std::int32_t>(block_keys) + 44};
   const AttentionShape& shape = problem.shape;
   const Summary full = summarise(problem, 1, shape.query_length, shape.key_length, true);
   EXPECT_TRUE(all_same_bits(full.map, full.result.weights));

@@ -182,8 +182,9 @@ TEST(attention, R15_a_batch_row_alone_has_the_bits_it_has_in_a_batch) {
   shape.kv_heads = 2;
   Problem all = Problem::random(shape, 12);
   all.rules.causal = true;
-  all.offsets = {0, 100, 240};
-  all.key_lengths = {265, 17, 200};
+  const auto edge = static_cast<std::int32_t>(block_keys);
+  all.offsets = {0, edge / 2, edge - 10};
+  all.key_lengths = {edge + 9, 17, edge - 50};
   all.bias.resize(shape, {}, 0.0F);
   Random random(13);
   for (float& bias : all.bias.data) bias = random.chance(10) ? -infinity : random.within(2.0F);
