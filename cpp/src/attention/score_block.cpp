@@ -26,20 +26,20 @@ struct PanelBlock {
     return work.scores + (key % block_keys) * tile_queries + first_row;
   }
 
-  /// Q·K for the keys; their maximum joins `maximum`.
-  void multiply(KeyRange keys, float* maximum) const noexcept {
+  void multiply(KeyRange keys) const noexcept {
+    alignas(64) static constexpr float zeros[panel_width] = {};
     const Index depth = call.shape.head_dim;
     const float* panel = work.query_panels + first_row * depth;
     if (source.needs_conversion()) {
-      multiply_rows_with_maximum(work.converted_rows + (keys.from % block_keys) * depth, depth, keys.count(), panel, depth,
-                                 scores(keys.from), tile_queries, maximum);
+      multiply_rows(work.converted_rows + (keys.from % block_keys) * depth, depth, keys.count(), panel, depth, zeros,
+                    scores(keys.from), tile_queries);
       return;
     }
     for (const KeySource::Run& run : source) {
       const KeyRange part = intersect(keys, run.columns);
       if (part.empty()) continue;
-      multiply_rows_with_maximum(run.keys.floats + (part.from - run.columns.from) * run.keys.stride, run.keys.stride,
-                                 part.count(), panel, depth, scores(part.from), tile_queries, maximum);
+      multiply_rows(run.keys.floats + (part.from - run.columns.from) * run.keys.stride, run.keys.stride, part.count(), panel,
+                    depth, zeros, scores(part.from), tile_queries);
     }
   }
 
@@ -89,28 +89,19 @@ struct PanelBlock {
     hide_outside_band(scores(keys.from), keys.count(), keys.from, rows.from + first_row, rows.to + first_row);
   }
 
-  /// Masked scores of `keys` and their maximum, where bands alone decide and scores stay as they are: the maximum of the part that
-  /// all rows see is taken in registers.
-  void score_plainly(KeyRange keys, float* maximum) const noexcept {
+  /// Raw scores, −∞ outside of the bands; nothing but bands decides what is visible.
+  void score_plainly(KeyRange keys) const noexcept {
+    multiply(keys);
     const KeyRange inside = core(keys);
-    const KeyRange edges[2] = {{keys.from, inside.from}, {inside.to, keys.to}};
-    if (!inside.empty()) multiply(inside, maximum);
-    for (const KeyRange& edge : edges) {
-      if (edge.empty()) continue;
-      float unused[panel_width] = {};
-      multiply(edge, unused);
-      hide_band(edge);
-      join_maximum(scores(edge.from), edge.count(), maximum);
-    }
+    hide_band({keys.from, inside.from});
+    hide_band({inside.to, keys.to});
   }
 
-  void score_fully(KeyRange keys, Coverage coverage, float* maximum) const noexcept {
-    float unused[panel_width] = {};
-    multiply(keys, unused);
+  void score_fully(KeyRange keys, Coverage coverage) const noexcept {
+    multiply(keys);
     cap(keys);
     add_biases(keys);
     if (coverage == Coverage::some) hide_masked(scores(keys.from), keys.count(), work.visible, block_keys);
-    join_maximum(scores(keys.from), keys.count(), maximum);
   }
 };
 
@@ -150,10 +141,11 @@ bool probabilities_of_panel(const PanelBlock& panel, KeyRange tile_keys) noexcep
   float maximum[panel_width];
   std::fill_n(maximum, panel_width, -std::numeric_limits<float>::infinity());
   if (plain) {
-    panel.score_plainly(keys, maximum);
+    panel.score_plainly(keys);
   } else {
-    panel.score_fully(keys, coverage, maximum);
+    panel.score_fully(keys, coverage);
   }
+  join_maximum(panel.scores(keys.from), keys.count(), maximum);
   exponentiate(panel.scores(keys.from), keys.count(), maximum, work.state->maximum + panel.first_row,
                work.state->sum + panel.first_row, work.correction + panel.first_row);
   fill_zero(panel.scores(tile_keys.from), keys.from - tile_keys.from);
@@ -179,8 +171,7 @@ void scores_of_block(const AttentionCall& call, const KeySource& source, const T
   convert_keys(call, source, keys, work);
   for (Index first = 0; first < rows.count; first += panel_width) {
     const PanelBlock panel{call, source, rows, work, first, std::min(panel_width, rows.count - first)};
-    float unused[panel_width] = {};
-    panel.multiply(keys, unused);
+    panel.multiply(keys);
     if (stage == WeightsKind::scores) continue;
     panel.cap(keys);
     if (stage == WeightsKind::capped) continue;

@@ -5,18 +5,15 @@
 // Rows of A are read in place (contiguous along d), B is a packed panel [depth][panel_width]. Serves the scores (A = key rows,
 // B = a panel of queries) and linear layers (A = inputs, B = a panel of weights).
 // Registers: 4 × 2 accumulators, 2 of B, 1 of A. Per d: 4 splat loads, 2 loads, 8 multiply-adds.
-// Bytes: A once, B once per 4 rows (from L1), C once. Each element is one sum in rising order of d.
+// Bytes: A once, B once per 4 rows (from L1), C once. Each element is a sum in rising order of d, in parts of 32 that are
+// added to each other.
 
 #include "kernels/tile.hpp"
 
 namespace lookback::kernels {
 
-/// `out_stride` is the distance of C's rows. 0 rows write nothing, depth 0 gives `initial`.
+/// `out_stride` is the distance of C's rows. `depth` is at least 1; 0 rows write nothing.
 void multiply_rows(const float* rows, Index row_stride, Index row_count, const float* panel, Index depth,
                    const float* initial, float* out, Index out_stride) noexcept;
-
-/// The same from 0, and the elementwise maximum of the rows joins `maximum` [panel_width] while they are in registers; NaN is passed over.
-void multiply_rows_with_maximum(const float* rows, Index row_stride, Index row_count, const float* panel, Index depth,
-                                float* out, Index out_stride, float* maximum) noexcept;
 
 }  // namespace lookback::kernels

@@ -6,34 +6,56 @@ namespace {
 using simd::Batch;
 
 template <int Rows>
-[[gnu::noinline]] void accumulate_group(const float* probabilities, const float* values, Index key_count,
-                                        const float* correction, float* out, Index out_stride) noexcept {
-  Batch sum[Rows][2];
-#pragma clang loop unroll(full)
-  for (int r = 0; r < Rows; ++r) {
-    sum[r][0] = simd::splat(0.0F);
-    sum[r][1] = simd::splat(0.0F);
-  }
-  // Not unrolled: LLVM's wasm backend then sinks each sum's multiply-adds together, and all their operands are spilled.
-#pragma clang loop unroll(disable)
-  for (Index key = 0; key < key_count; ++key) {
+struct Sums {
+  Batch value[Rows][2];
+
+  [[gnu::always_inline]] void add(const float* probabilities, const float* values) noexcept {
     const Batch v0 = simd::load(values);
     const Batch v1 = simd::load(values + simd::lanes);
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r) {
       const Batch weight = simd::load_splat(probabilities + r);
-      sum[r][0] = simd::madd(weight, v0, sum[r][0]);
-      sum[r][1] = simd::madd(weight, v1, sum[r][1]);
+      value[r][0] = simd::madd(weight, v0, value[r][0]);
+      value[r][1] = simd::madd(weight, v1, value[r][1]);
     }
-    probabilities += tile_queries;
-    values += panel_width;
   }
+
+  /// Keys [0, count), at least one; why it has so many ways out is said at multiply_part in row_tile.cpp.
+  [[gnu::always_inline]] void add_keys(const float* probabilities, const float* values, Index count) noexcept {
+#pragma clang loop unroll(disable)
+    for (;;) {
+      add(probabilities, values);
+      if (--count == 0) return;
+      add(probabilities + tile_queries, values + panel_width);
+      if (--count == 0) return;
+      add(probabilities + 2 * tile_queries, values + 2 * panel_width);
+      if (--count == 0) return;
+      add(probabilities + 3 * tile_queries, values + 3 * panel_width);
+      if (--count == 0) return;
+      probabilities += 4 * tile_queries;
+      simd::pin(probabilities);
+      values += 4 * panel_width;
+      simd::pin(values);
+    }
+  }
+};
+
+template <int Rows>
+[[gnu::noinline]] void accumulate_group(const float* probabilities, const float* values, Index key_count,
+                                        const float* correction, float* out, Index out_stride) noexcept {
+  Sums<Rows> sums;
+#pragma clang loop unroll(full)
+  for (int r = 0; r < Rows; ++r) {
+    sums.value[r][0] = simd::splat(0.0F);
+    sums.value[r][1] = simd::splat(0.0F);
+  }
+  if (key_count > 0) sums.add_keys(probabilities, values, key_count);
 #pragma clang loop unroll(full)
   for (int r = 0; r < Rows; ++r) {
     const Batch factor = simd::load_splat(correction + r);
     float* target = out + r * out_stride;
-    simd::store(target, simd::madd(simd::load(target), factor, sum[r][0]));
-    simd::store(target + simd::lanes, simd::madd(simd::load(target + simd::lanes), factor, sum[r][1]));
+    simd::store(target, simd::madd(simd::load(target), factor, sums.value[r][0]));
+    simd::store(target + simd::lanes, simd::madd(simd::load(target + simd::lanes), factor, sums.value[r][1]));
   }
 }
 
