@@ -41,6 +41,7 @@ const runs = [
         () => nodeTest(node, testFiles("tests/smoke")),
       ]),
   ),
+  ["bench", () => nodeTest(system, testFiles("tests/bench"))],
   ["package", () => nodeTest(system, testFiles("tests/package"))],
   ["browser", () => jest(system, "browser")],
 ];

@@ -27,7 +27,7 @@ const verbs = {
   async test(args) {
     const { installNodes } = await import("./nodes.mjs");
     await installNodes();
-    await prepared({ purposes: ["build", "test"], cppTests: true });
+    await prepared({ purposes: ["build", "test"], cppTests: true, bench: true });
     return node([join(root, "tests/run.mjs"), ...args]);
   },
   async bench(args) {

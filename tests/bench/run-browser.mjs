@@ -21,7 +21,7 @@ await asProgram(async () => {
     const cdp = await browser.newBrowserCDPSession();
     const { product, jsVersion } = await cdp.send("Browser.getVersion");
     await wholeRun(options, {
-      engine: { engine: product.replace("/", " ").replace("Headless", ""), v8: jsVersion },
+      engine: { engine: product.replace(/^(Headless)?Chrome\//, "Chromium "), v8: jsVersion },
       async runCase(task) {
         const page = await browser.newPage();
         try {

@@ -1,6 +1,7 @@
 /** What the benchmarks in Node and in a browser have in common: cases one after another, verdicts, the table, the file. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { settingsOf } from "./core/measure.mjs";
+import { reasonOf } from "./core/run-case.mjs";
 import { loadNow, machineOf } from "./node/machine.mjs";
 import { judge } from "./report/judge.mjs";
 import { caseReport } from "./report/summarise.mjs";
@@ -32,7 +33,13 @@ export async function wholeRun(options, { engine, runCase, extras = {} }) {
   for (const one of options.cases) {
     tell(one.title);
     const workloads = [...((quick && one.quick) || one.workloads)];
-    cases.push(caseReport(one, workloads, await runCase({ workloads, contestants, settings })));
+    const rows = await runCase({ workloads, contestants, settings }).catch((error) =>
+      // The other cases can still be measured.
+      workloads.flatMap(({ id: workload }) =>
+        contestants.map((contestant) => ({ workload, contestant, status: "not available", reason: reasonOf(error) })),
+      ),
+    );
+    cases.push(caseReport(one, workloads, /** @type {import("./core/types.ts").RawRow[]} */ (rows)));
   }
   /** @type {Pick<Report, "memory" | "sizes" | "start">} */
   const others = {};

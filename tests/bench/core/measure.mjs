@@ -17,8 +17,9 @@ export function settingsOf(quick) {
 }
 
 const FEWEST_SAMPLES = 3;
-/** A slow contestant is as warm as it gets after two calls: it spends its time in loops that were entered often. */
+/** A slow contestant is as warm as it gets after few calls: it spends its time in loops that were entered often. */
 const FEWEST_WARM_UP_CALLS = 2;
+const VERY_LONG_CALL = 2000;
 const LONGEST_WARM_UP = 4;
 const LONG_CALL = 300;
 
@@ -53,7 +54,8 @@ export async function warmUp(call, { warmUpCalls, warmUpMilliseconds }) {
     calls += batch;
     const spent = now - begin;
     if (calls >= warmUpCalls && spent >= warmUpMilliseconds) return last;
-    if (calls >= FEWEST_WARM_UP_CALLS && spent >= LONGEST_WARM_UP * warmUpMilliseconds) return last;
+    const fewest = last > VERY_LONG_CALL ? 1 : FEWEST_WARM_UP_CALLS;
+    if (calls >= fewest && spent >= LONGEST_WARM_UP * warmUpMilliseconds) return last;
   }
 }
 

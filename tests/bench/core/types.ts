@@ -146,11 +146,13 @@ export interface Row extends Omit<RawRow, "samples"> {
   readonly variant?: Variant;
   readonly threads?: number;
   readonly wall?: Spread;
+  /** Median; of a single thread only. */
   readonly cpu?: number;
   /** GFLOP/s, or GB/s where reading memory is what limits. */
   readonly rate?: number;
-  /** Of the ceiling measured between the same samples. */
+  /** Of the ceiling measured between the same samples; and the same by CPU time, which other programs disturb less. */
   readonly share?: number;
+  readonly cpuShare?: number;
   /** Of ours: how many times faster than each peer. */
   readonly speedups?: Readonly<Record<string, number>>;
 }

@@ -1,5 +1,6 @@
 /** Samples become medians, rates, shares of the ceiling and ratios to the peers. */
-import { max, mean, medianSorted, min, quantileSorted } from "simple-statistics";
+import { max, median, medianSorted, min, quantileSorted } from "simple-statistics";
+import { root } from "../../../bindings/toolchain/paths.mjs";
 import { contestants } from "../contestants/list.mjs";
 import { unitOf } from "../core/workloads.mjs";
 
@@ -50,15 +51,15 @@ function withRate({ samples, ...row }, unit) {
   const contestant = contestants.find(({ id }) => id === row.contestant);
   if (!contestant) throw new Error(`nobody is called ${row.contestant}`);
   const { role, variant, threads } = contestant;
-  const named = { ...row, role, ...(variant && { variant }), ...(threads && { threads }) };
+  const reason = row.reason?.replaceAll(root, "…");
+  const named = { ...row, ...(reason && { reason }), role, ...(variant && { variant }), ...(threads && { threads }) };
   if (!samples || !row.work) return named;
   const wall = spreadOf(samples.wall);
   const amount = unit === "GB/s" ? row.work.bytes : row.work.operations;
   return {
     ...named,
     wall,
-    // The CPU's clock is coarse, so a mean; of one thread only, or it says nothing about a call.
-    ...(samples.cpu.length > 0 && { cpu: mean(samples.cpu) }),
+    ...(samples.cpu.length > 0 && (threads ?? 1) === 1 && { cpu: median(samples.cpu) }),
     rate: amount / wall.median / 1e6,
   };
 }
@@ -67,22 +68,35 @@ function withRate({ samples, ...row }, unit) {
  * @param {Row} row one of ours
  * @param {readonly Row[]} others all of the workload
  * @param {"GFLOP/s" | "GB/s"} unit
- * @returns {Pick<Row, "share" | "speedups">}
+ * @returns {Pick<Row, "share" | "cpuShare" | "speedups">}
  */
 function compared(row, others, unit) {
   if (!row.wall || row.rate === undefined) return {};
   const ceiling = others.find(({ contestant }) =>
     unit === "GB/s" ? contestant === "bandwidth" : contestant === `ceiling-${row.variant}`,
-  )?.rate;
+  );
   // Cores compute apart, but they read one memory.
   const cores = unit === "GB/s" ? 1 : (row.threads ?? 1);
-  const { median } = row.wall;
+  const own = row.wall.median;
+  const byCpu = cpuRate(row) / cpuRate(ceiling);
   const speedups = Object.fromEntries(
     others.flatMap((other) =>
-      other.role === "peer" && other.wall ? [[other.contestant, other.wall.median / median]] : [],
+      other.role === "peer" && other.wall ? [[other.contestant, other.wall.median / own]] : [],
     ),
   );
-  return { ...(ceiling && { share: row.rate / (cores * ceiling) }), speedups };
+  return {
+    ...(ceiling?.rate && { share: row.rate / (cores * ceiling.rate) }),
+    ...(byCpu && { cpuShare: byCpu }),
+    speedups,
+  };
+}
+
+/**
+ * Not a number where no CPU time was taken.
+ * @param {Row | undefined} row
+ */
+function cpuRate(row) {
+  return row?.cpu && row.rate && row.wall ? (row.rate * row.wall.median) / row.cpu : Number.NaN;
 }
 
 /**

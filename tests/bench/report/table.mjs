@@ -6,7 +6,7 @@ import { multiple, percent, size, time, verdictValue } from "./numbers.mjs";
 /** @typedef {import("../core/types.ts").Report} Report */
 /** @typedef {import("../core/types.ts").Row} Row */
 
-const COLUMNS = ["", "ms", "quartiles", "CPU ms", "rate", "of ceiling", "÷ simd", "÷ relaxed", "difference"];
+const COLUMNS = ["", "ms", "quartiles", "CPU ms", "rate", "of ceiling", "by CPU", "÷ simd", "÷ relaxed", "difference"];
 /** @typedef {import("cli-table3").Cell} Cell */
 
 /** @param {Report} report */
@@ -62,9 +62,10 @@ function cellsOf(row, others, unit) {
     name,
     row.role === "ceiling" ? "" : chalk.bold(time(median)),
     row.role === "ceiling" ? "" : `${time(lowerQuartile)}–${time(upperQuartile)}`,
-    row.role === "ceiling" || row.cpu === undefined || (row.threads ?? 1) > 1 ? "" : time(row.cpu),
+    row.role === "ceiling" || row.cpu === undefined ? "" : time(row.cpu),
     `${row.rate?.toFixed(1)} ${unit}`,
     row.share === undefined ? "" : percent(row.share),
+    row.cpuShare === undefined ? "" : percent(row.cpuShare),
     ours("simd"),
     ours("relaxed"),
     row.difference === undefined ? "" : differenceOf(row),
@@ -131,6 +132,7 @@ function footnote({ machine, date, quick }) {
     `${machine.cpu}, ${machine.cores} cores, ${machine.system}; ${machine.engine} (V8 ${machine.v8}); ${date}`,
     versions.join(", "),
     "ms: median of the samples; ÷ simd, ÷ relaxed: the time divided by ours in one thread; difference: largest, from float64.",
+    "Of ceiling: by the clock on the wall, and by CPU time, which tells more on a machine that is busy with other things.",
     "Rates count the visible half where attention is causal. Ceilings are measured between the samples of the same case.",
     ...(quick
       ? [chalk.yellow("--quick: few samples of little warmth; good to see that all works, not to compare.")]
