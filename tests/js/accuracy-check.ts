@@ -159,7 +159,7 @@ export function check(
   const { shape } = operands;
   const note = `of ${JSON.stringify(shape)} ${JSON.stringify(options, (_, value) => (ArrayBuffer.isView(value) ? "…" : value))}`;
   const reference = refer(operands, options);
-  // ReferenceOptions also knows the rules that come later; a test asks for those that are there.
+  // The same names, in types that are a little wider.
   const actual = run(lb, operands, { ...(options as object), weights: kind, logSumExp: true }, layout);
   expectOutput(actual.output, reference, shape, note);
   expectLogSumExp(actual.logSumExp, reference, note);
