@@ -1,19 +1,21 @@
 import type { AssertCausalOptions, CausalReport, SequenceFunction } from "./diagnose-types.js";
-import { fail, kindOf, refuse, shape, show } from "./errors.js";
-import { flag, integer, notNegative, positiveInteger, readOptions } from "./options.js";
-import { mulberry32 } from "./random.js";
-import { product, readDims } from "./tensors.js";
+import type * as errors from "./errors.js";
+import type * as options from "./options.js";
+import type * as random from "./random.js";
+import type * as tensors from "./tensors.js";
 
 const WHERE = "assertCausal";
-const OPTIONS = {
-  length: positiveInteger,
-  width: positiveInteger,
-  batch: positiveInteger,
-  tolerance: notNegative,
-  probes: positiveInteger,
-  nan: flag,
-  seed: integer,
-};
+
+/**
+ * What is used of other files. It is handed over, once: this file is loaded when it is called for, and if it imported values, bundlers would
+ * cut the rest of the package in two, for the half that both load.
+ */
+export type Tools = Pick<typeof errors, "fail" | "kindOf" | "refuse" | "shape" | "show"> &
+  Pick<typeof options, "flag" | "integer" | "notNegative" | "positiveInteger" | "readOptions"> &
+  Pick<typeof random, "mulberry32"> &
+  Pick<typeof tensors, "product" | "readDims">;
+let tools: Tools;
+const fail: Tools["fail"] = (...given) => tools.fail(...given);
 
 /**
  * Replaced inputs are this many times as large as the first ones: enough to move a softmax a long way. Much larger ones would put a leaking
@@ -57,11 +59,11 @@ class Probe {
     [this.#length, this.#width] = [length, width];
     this.#dims = batch === undefined ? [length, width] : [batch, length, width];
     this.#tolerance = options.tolerance ?? 0;
-    const random = mulberry32(options.seed ?? 0);
+    const random = tools.mulberry32(options.seed ?? 0);
     const noise = (size: number) =>
-      Float32Array.from({ length: product(this.#dims) }, () => size * Math.sqrt(3) * (2 * random() - 1));
+      Float32Array.from({ length: tools.product(this.#dims) }, () => size * Math.sqrt(3) * (2 * random() - 1));
     this.#x = noise(1);
-    this.#other = options.nan ? new Float32Array(product(this.#dims)).fill(Number.NaN) : noise(DISTURBANCE);
+    this.#other = options.nan ? new Float32Array(tools.product(this.#dims)).fill(Number.NaN) : noise(DISTURBANCE);
   }
 
   /** The undisturbed outputs, twice: a function that differs from itself cannot be tested. */
@@ -121,20 +123,20 @@ class Probe {
       );
     const given = value as { data?: unknown; dims?: unknown } | null | undefined;
     const data = (ArrayBuffer.isView(value) ? value : given?.data) as ArrayLike<number>;
-    if (!/^(Float|Int|Uint)\d+Array$/.test(kindOf(data))) {
+    if (!/^(Float|Int|Uint)\d+Array$/.test(tools.kindOf(data))) {
       const output = given && typeof given === "object" && "output" in given;
-      return no(output ? "an object with 'output' (return that)" : show(value));
+      return no(output ? "an object with 'output' (return that)" : tools.show(value));
     }
     if (data === value) {
       const inner = data.length / (batch * length);
       return Number.isInteger(inner) ? { data, outer: batch, inner } : no(`${data.length} values`);
     }
-    const dims = readDims(given!.dims, `${WHERE}: fn's output`);
+    const dims = tools.readDims(given!.dims, `${WHERE}: fn's output`);
     const alone = dims.at(-2) !== length && dims.at(-1) === length; // a number per position
     const inner = alone ? 1 : dims.at(-1)!;
-    const outer = product(dims.slice(0, alone ? -1 : -2));
-    const fits = product(dims) === data.length && (alone || dims.at(-2) === length) && outer % batch === 0;
-    return fits ? { data, outer, inner } : no(`dims ${shape(dims)} with ${data.length} values`);
+    const outer = tools.product(dims.slice(0, alone ? -1 : -2));
+    const fits = tools.product(dims) === data.length && (alone || dims.at(-2) === length) && outer % batch === 0;
+    return fits ? { data, outer, inner } : no(`dims ${tools.shape(dims)} with ${data.length} values`);
   }
 
   #changeBefore(limit: number, row: number, { data, outer, inner }: Output): Change | undefined {
@@ -157,9 +159,20 @@ class Probe {
 }
 
 /** Proves by disturbing inputs that the output at position i depends on no input after i, or throws 'not-causal'. */
-export async function assertCausal(fn: unknown, given: unknown): Promise<CausalReport> {
-  if (typeof fn !== "function") refuse("bad-option", `${WHERE}: fn`, "a function of a sequence", fn);
-  const read = readOptions(given, OPTIONS, WHERE);
+export async function assertCausal(fn: unknown, given: unknown, handed: Tools): Promise<CausalReport> {
+  tools = handed;
+  if (typeof fn !== "function") tools.refuse("bad-option", `${WHERE}: fn`, "a function of a sequence", fn);
+  const { flag, integer, notNegative, positiveInteger } = tools;
+  const table = {
+    length: positiveInteger,
+    width: positiveInteger,
+    batch: positiveInteger,
+    tolerance: notNegative,
+    probes: positiveInteger,
+    nan: flag,
+    seed: integer,
+  };
+  const read = tools.readOptions(given, table, WHERE);
   const { length, width } = read;
   if (length === undefined || width === undefined) {
     return fail("bad-option", `${WHERE} needs { length, width }: the positions, and the numbers at each of them.`);

@@ -2,13 +2,17 @@ import { attention } from "./attention.js";
 import { makeCache } from "./cache.js";
 import { diagnose } from "./diagnose.js";
 import type { CausalReport, Diagnosis } from "./diagnose-types.js";
+import { fail, kindOf, refuse, shape, show } from "./errors.js";
 import { Heap } from "./heap.js";
 import type { KvCache } from "./kv-cache-types.js";
 import { loadModule } from "./load.js";
 import { makeLayer } from "./multi-head.js";
+import { flag, integer, notNegative, positiveInteger, readOptions } from "./options.js";
 import { DISPOSE } from "./owned.js";
 import type { Platform } from "./platform.js";
+import { mulberry32 } from "./random.js";
 import { rotary } from "./rotary.js";
+import { product, readDims } from "./tensors.js";
 import type {
   AttentionResult,
   Lookback,
@@ -20,6 +24,11 @@ import type {
   WasmTensor,
 } from "./types.js";
 import { makeTensor } from "./wasm-tensor.js";
+
+const errors = { fail, kindOf, refuse, shape, show };
+const readers = { flag, integer, notNegative, positiveInteger, readOptions, readDims };
+/** For assert-causal.ts, which imports none of them. */
+const TOOLS = { ...errors, ...readers, mulberry32, product };
 
 class Instance implements Lookback {
   readonly variant: Variant;
@@ -62,7 +71,7 @@ class Instance implements Lookback {
 
   async assertCausal(fn: unknown, options: unknown): Promise<CausalReport> {
     const { assertCausal } = await import("./assert-causal.js"); // a tool for tests: no load for pages
-    return assertCausal(fn, options);
+    return assertCausal(fn, options, TOOLS);
   }
 
   memory(): MemoryReport {
