@@ -76,15 +76,19 @@ export async function ctest(preset) {
 export async function jest(node, project) {
   const report = join(buildFolder, `jest-${project}.json`);
   rmSync(report, { force: true });
-  const { code } = await start(node, [
-    "--experimental-vm-modules",
-    "--disable-warning=ExperimentalWarning",
-    join(root, "node_modules/jest/bin/jest.js"),
-    `--selectProjects=${project}`,
-    "--json",
-    `--outputFile=${report}`,
-    "--testTimeout=60000",
-  ]);
+  const { code } = await start(
+    node,
+    [
+      "--experimental-vm-modules",
+      "--disable-warning=ExperimentalWarning",
+      join(root, "node_modules/jest/bin/jest.js"),
+      `--selectProjects=${project}`,
+      "--reporters=default",
+      `--reporters=${join(root, "tests/verbs/jest-report.mjs")}`,
+      "--testTimeout=60000",
+    ],
+    { env: { LOOKBACK_JEST_REPORT: report } },
+  );
   const result = readReport(report);
   return judged(
     code,
