@@ -160,5 +160,17 @@ function biasOf(length, causal, mask) {
  * @returns {Prepared}
  */
 function held(tf, tensors, calculate, read = (output) => ({ output })) {
-  return { call: () => tf.tidy(calculate), read, dispose: () => tf.dispose(tensors) };
+  return {
+    call: () => {
+      /** @type {any} */
+      let result;
+      // What tidy() is given back it searches for tensors, every number of an array too.
+      tf.tidy(() => {
+        result = calculate();
+      });
+      return result;
+    },
+    read,
+    dispose: () => tf.dispose(tensors),
+  };
 }
