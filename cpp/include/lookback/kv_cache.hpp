@@ -28,7 +28,7 @@ struct KvCacheShape {
 class KvCache {
  public:
   KvCache() noexcept = default;
-  /// `memory` was given to create() before, or holds a copy of such memory.
+  /// `memory`, aligned to 64, was given to create() before, or holds a copy of such memory.
   explicit KvCache(void* memory) noexcept;
 
   /// Bytes of a cache. A double, so that a size beyond the address space is a number and not an overflow.
@@ -64,7 +64,8 @@ class KvCache {
   [[nodiscard]] Status check_append(const Tokens& tokens) const noexcept;
   Status append(const Tokens& tokens) noexcept;
 
-  /// Forgets the tokens from position `length` on, of every row. evicted if that lies below a row's first position.
+  /// Forgets the tokens from position `length` on, of every row. evicted if that lies below a row's first position. What a
+  /// rolling cache has evicted does not come back: until enough tokens have followed, an attention whose window reaches it is refused.
   Status truncate(Index length) noexcept;
   void reset() noexcept;
 

@@ -29,7 +29,8 @@ struct MultiHeadAttentionCall {
   const std::int32_t* positions = nullptr;  ///< [B, Lq]
 };
 
-/// Scratch bytes: the projections [B, L, …], the rotary tables [B, Lq, dims] and the workspace of the attention.
+/// Scratch bytes: the projections [B, L, …], the rotary tables [B, Lq, dims] and the workspace of the attention. Like that one it is
+/// to be aligned to 64.
 [[nodiscard]] double multi_head_attention_workspace_bytes(const MultiHeadAttentionCall& call) noexcept;
 
 Status multi_head_attention_forward(const MultiHeadAttentionCall& call, void* workspace,

@@ -68,6 +68,18 @@ bool assemble_key_mask(const AttentionCall& call, const CacheWorkspace& work) no
   return true;
 }
 
+/// Whether a rolling cache still has what the first query of each row may see: truncation gives back no evicted token.
+bool has_window(const AttentionCall& call) noexcept {
+  const KvCache& cache = call.inputs.cache;
+  if (call.shape.query_length == 0) return true;
+  for (Index batch = 0; batch < call.shape.batch; ++batch) {
+    const std::int32_t first = cache.first_positions()[batch];
+    const std::int64_t lowest = static_cast<std::int64_t>(cache.lengths()[batch]) - call.visibility.window_left;
+    if (first > 0 && lowest < first) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Status validate_cache_call(const AttentionCall& call) noexcept {
@@ -78,11 +90,10 @@ Status validate_cache_call(const AttentionCall& call) noexcept {
       stored.value_dim != shape.value_dim) {
     return Status::cache_mismatch;
   }
-  if (call.inputs.new_length < 0 || shape.key_length != cache.columns() + call.inputs.new_length) {
+  if (call.inputs.new_length < 0 || shape.key_length - call.inputs.new_length != cache.columns()) {
     return Status::invalid_shape;
   }
-  // Within a window every key that a query may see is still there.
-  if (stored.rolling && call.visibility.window_left >= stored.capacity) return Status::evicted;
+  if (stored.rolling && (call.visibility.window_left >= stored.capacity || !has_window(call))) return Status::evicted;
   return cache.check_append(new_tokens(call));
 }
 

@@ -3,10 +3,12 @@
 #include <limits>
 
 #include "attention/cache_call.hpp"
+#include "attention/decode.hpp"
 #include "attention/key_source.hpp"
 #include "attention/look.hpp"
 #include "attention/score_block.hpp"
 #include "attention/summary.hpp"
+#include "attention/totals.hpp"
 #include "attention/visibility.hpp"
 #include "attention/workspace.hpp"
 #include "kernels/pack.hpp"
@@ -114,26 +116,37 @@ void finish_rows(const AttentionCall& call, const TileRows& rows, Workspace& wor
   }
 }
 
-void attend_tile(const AttentionCall& call, const KeySource& source, const TileRows& rows, Workspace& work) noexcept {
-  std::fill(work.state->maximum, work.state->maximum + tile_queries, -std::numeric_limits<float>::infinity());
-  std::fill(work.state->sum, work.state->sum + tile_queries, 0.0F);
-  std::fill(work.accumulators, work.accumulators + tile_queries * work.accumulator_stride, 0.0F);
+/// Block by block for all rows of the tile at once.
+void attend_blocks(const AttentionCall& call, const KeySource& source, const TileRows& rows, const Look& look,
+                   Workspace& work) noexcept {
   pack_queries(call, rows, work);
-
   const KeyRange tile_keys = rows.hull(0, rows.count);
-  Look look(call, source, rows, tile_keys);
   for (Index first = tile_keys.from / block_keys * block_keys; first < tile_keys.to; first += block_keys) {
     const KeyRange block{static_cast<std::int32_t>(first), static_cast<std::int32_t>(first + block_keys)};
     const KeyRange keys = intersect(block, tile_keys);
     const bool seen = probabilities_of_block(call, source, rows, keys, work);
     look.take_block(keys, work);
-    if (!seen) continue;
-    if (work.block_is_finite[first / block_keys] != 0) {
+    if (seen && work.block_is_finite[first / block_keys] != 0) {
       accumulate(rows, keys, work);
-    } else {
+    } else if (seen) {
       accumulate_carefully(call, rows, keys, work);
     }
+    if (ends_group(first)) join_totals(rows, work);
   }
+}
+
+void attend_tile(const AttentionCall& call, const KeySource& source, const TileRows& rows, Workspace& work) noexcept {
+  std::fill(work.state->maximum, work.state->maximum + tile_queries, -std::numeric_limits<float>::infinity());
+  std::fill(work.state->sum, work.state->sum + tile_queries, 0.0F);
+  std::fill(work.accumulators, work.accumulators + tile_queries * work.accumulator_stride, 0.0F);
+  begin_totals(work);
+  const Look look(call, source, rows, rows.hull(0, rows.count));
+  if (is_decode(call)) {
+    attend_rows(call, source, rows, look, work);
+  } else {
+    attend_blocks(call, source, rows, look, work);
+  }
+  finish_totals(rows, work);
   finish_rows(call, rows, work);
   look.finish(work);
 }
@@ -145,7 +158,7 @@ void attend(const AttentionCall& call, Workspace& work) noexcept {
   for (Index batch = 0; batch < call.shape.batch; ++batch) {
     for (Index kv_head = 0; kv_head < call.shape.kv_heads; ++kv_head) {
       const KeySource source(call, batch, kv_head);
-      pack_values(call, source, work);
+      if (!is_decode(call)) pack_values(call, source, work);
       for (Index first = 0; first < call.shape.query_length; first += tile_queries) {
         for (Index head = kv_head * group; head < (kv_head + 1) * group; ++head) {
           attend_tile(call, source, TileRows(call, batch, head, first), work);

@@ -11,7 +11,7 @@ namespace lookback {
 
 class KeySource {
  public:
-  /// With a cache, `call` is what attend_with_cache made of the caller's: visibility says where each row's tokens begin and end.
+  /// With a cache, `call` is what columns_of_cache made of the caller's: visibility says where each row's tokens begin and end.
   KeySource(const AttentionCall& call, Index batch, Index kv_head) noexcept;
 
   struct Run {

@@ -1,6 +1,7 @@
 #include "lookback/kv_cache.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <new>
 
@@ -14,10 +15,7 @@ using namespace kernels;
 constexpr std::uint32_t magic = 0x314B424C;  // "LBK1"
 constexpr double alignment = 64;
 
-double aligned(double bytes) noexcept {
-  const auto lines = static_cast<std::uint64_t>((bytes + alignment - 1) / alignment);
-  return static_cast<double>(lines) * alignment;
-}
+double aligned(double bytes) noexcept { return std::ceil(bytes / alignment) * alignment; }
 
 }  // namespace
 
@@ -60,8 +58,8 @@ T* at(void* memory, double offset) noexcept {
 double KvCache::bytes(const KvCacheShape& shape) noexcept { return Layout(shape, sizeof(Header)).end; }
 
 Status KvCache::create(const KvCacheShape& shape, void* memory) noexcept {
-  if (shape.batch < 1 || shape.kv_heads < 1 || shape.head_dim < 1 || shape.value_dim < 1 || shape.capacity < 1) {
-    return Status::invalid_shape;
+  for (const Index extent : {shape.batch, shape.kv_heads, shape.head_dim, shape.value_dim, shape.capacity}) {
+    if (extent < 1 || extent > INT32_MAX) return Status::invalid_shape;
   }
   if (memory == nullptr) return Status::null_pointer;
   new (memory) Header{magic,
@@ -104,24 +102,13 @@ Index KvCache::first_position() const noexcept {
 
 bool KvCache::has_key_mask() const noexcept { return header()->has_key_mask != 0; }
 
-KvCache::Rows KvCache::key_rows(Index batch, Index kv_head, Index slot) const noexcept {
-  const Index row = (batch * shape_.kv_heads + kv_head) * shape_.capacity + slot;
-  if (shape_.type == CacheType::float32) {
-    return {static_cast<const float*>(keys_) + row * shape_.head_dim, nullptr, nullptr, shape_.head_dim};
-  }
-  return {nullptr, static_cast<const std::int8_t*>(keys_) + row * shape_.head_dim, key_scales_ + row, shape_.head_dim};
-}
-
-KvCache::Rows KvCache::value_rows(Index batch, Index kv_head, Index slot) const noexcept {
-  const Index row = (batch * shape_.kv_heads + kv_head) * shape_.capacity + slot;
-  if (shape_.type == CacheType::float32) {
-    return {static_cast<const float*>(values_) + row * shape_.value_dim, nullptr, nullptr, shape_.value_dim};
-  }
-  return {nullptr, static_cast<const std::int8_t*>(values_) + row * shape_.value_dim, value_scales_ + row,
-          shape_.value_dim};
-}
-
 namespace {
+
+/// Rows from number `row` of a table on; float32 where there are no scales.
+KvCache::Rows rows_from(const void* table, const float* scales, Index width, Index row) noexcept {
+  if (scales == nullptr) return {static_cast<const float*>(table) + row * width, nullptr, nullptr, width};
+  return {nullptr, static_cast<const std::int8_t*>(table) + row * width, scales + row, width};
+}
 
 Index tokens_of_row(const KvCache::Tokens& tokens, Index batch) noexcept {
   return tokens.key_lengths != nullptr ? tokens.key_lengths[batch] : tokens.count;
@@ -146,14 +133,23 @@ void load_row(const KvCache::Rows& rows, Index width, float* target) noexcept {
 
 }  // namespace
 
+KvCache::Rows KvCache::key_rows(Index batch, Index kv_head, Index slot) const noexcept {
+  return rows_from(keys_, key_scales_, shape_.head_dim, (batch * shape_.kv_heads + kv_head) * shape_.capacity + slot);
+}
+
+KvCache::Rows KvCache::value_rows(Index batch, Index kv_head, Index slot) const noexcept {
+  return rows_from(values_, value_scales_, shape_.value_dim, (batch * shape_.kv_heads + kv_head) * shape_.capacity + slot);
+}
+
 Status KvCache::check_append(const Tokens& tokens) const noexcept {
   if (tokens.count < 0) return Status::invalid_shape;
   if (tokens.count > 0 && (tokens.keys.data == nullptr || tokens.values.data == nullptr)) return Status::null_pointer;
   for (Index batch = 0; batch < shape_.batch; ++batch) {
     const Index count = tokens_of_row(tokens, batch);
     if (count < 0 || count > tokens.count) return Status::invalid_range;
-    if (!shape_.rolling && lengths_[batch] + count > shape_.capacity) return Status::cache_full;
-    if (lengths_[batch] + count >= INT32_MAX) return Status::cache_full;
+    // Subtracted, because on 32 bits the sum may not be an Index.
+    if (!shape_.rolling && count > shape_.capacity - lengths_[batch]) return Status::cache_full;
+    if (count >= INT32_MAX - lengths_[batch]) return Status::cache_full;
   }
   return Status::ok;
 }
@@ -223,15 +219,18 @@ Index KvCache::slots_in_use() const noexcept { return std::min(length(), shape_.
 /// Calls visit(address, bytes) for each contiguous part of the slots in use.
 template <typename Visit>
 void KvCache::visit_saved_parts(Visit visit) const noexcept {
-  const Index slots = slots_in_use();
-  const Index element = shape_.type == CacheType::int8 ? sizeof(std::int8_t) : sizeof(float);
+  // Bytes are counted in std::size_t: on 32 bits a cache may be larger than Index says.
+  const auto slots = static_cast<std::size_t>(slots_in_use());
+  const std::size_t element = shape_.type == CacheType::int8 ? sizeof(std::int8_t) : sizeof(float);
+  const std::size_t key_bytes = static_cast<std::size_t>(shape_.head_dim) * element;
+  const std::size_t value_bytes = static_cast<std::size_t>(shape_.value_dim) * element;
   visit(lengths_, shape_.batch * sizeof(std::int32_t));
   visit(first_positions_, shape_.batch * sizeof(std::int32_t));
   for (Index batch = 0; batch < shape_.batch; ++batch) visit(key_mask_ + batch * shape_.capacity, slots);
   for (Index head = 0; head < shape_.batch * shape_.kv_heads; ++head) {
-    const Index row = head * shape_.capacity;
-    visit(static_cast<std::uint8_t*>(keys_) + row * shape_.head_dim * element, slots * shape_.head_dim * element);
-    visit(static_cast<std::uint8_t*>(values_) + row * shape_.value_dim * element, slots * shape_.value_dim * element);
+    const auto row = static_cast<std::size_t>(head * shape_.capacity);
+    visit(static_cast<std::uint8_t*>(keys_) + row * key_bytes, slots * key_bytes);
+    visit(static_cast<std::uint8_t*>(values_) + row * value_bytes, slots * value_bytes);
     if (shape_.type == CacheType::float32) continue;
     visit(key_scales_ + row, slots * sizeof(float));
     visit(value_scales_ + row, slots * sizeof(float));

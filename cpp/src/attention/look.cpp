@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attention/decode.hpp"
 #include "attention/score_block.hpp"
 #include "attention/summary.hpp"
 #include "kernels/pack.hpp"
@@ -60,6 +61,20 @@ void Look::take_block(KeyRange keys, Workspace& work) const noexcept {
   }
 }
 
+void Look::begin_rows(Workspace& work) const noexcept {
+  if (first_followed_ == end_followed_) return;
+  std::fill_n(work.block_maxima, block_count(call_.shape.key_length) * tile_queries, 0.0F);
+  for (Index row = first_followed_; row < end_followed_; ++row) {
+    std::fill_n(weight_row(row, work), call_.shape.key_length, 0.0F);
+  }
+}
+
+void Look::take_row(Index row, KeyRange keys, const float* probabilities, Workspace& work) const noexcept {
+  if (row < first_followed_ || row >= end_followed_) return;
+  work.block_maxima[keys.from / block_keys * tile_queries + row] = work.state->maximum[row];
+  std::copy_n(probabilities, keys.count(), weight_row(row, work) + keys.from);
+}
+
 void Look::normalise(Index row, const Workspace& work) const noexcept {
   float* weights = weight_row(row, work);
   const Index key_length = call_.shape.key_length;
@@ -91,16 +106,27 @@ void Look::hand_out(Index row, const float* weights) const noexcept {
   }
 }
 
-void Look::recompute_stage(Workspace& work) const noexcept {
+/// Copies a row's part of an earlier stage to every place that asked for it.
+void Look::hand_out_stage(Index row, KeyRange keys, const float* scores, Index stride) const noexcept {
   const WeightsRequest& request = call_.outputs.weights;
+  for (Index slot = first_slot_; slot < request.head_count; ++slot) {
+    if (head_of_slot(request, slot) != rows_.head) continue;
+    float* target = requested_row(slot, row) + keys.from;
+    for (Index key = 0; key < keys.count(); ++key) target[key] = scores[key * stride];
+  }
+}
+
+void Look::recompute_stage(Workspace& work) const noexcept {
+  const WeightsKind stage = call_.outputs.weights.kind;
   for (Index first = 0; first < call_.shape.key_length; first += block_keys) {
     const KeyRange keys{static_cast<std::int32_t>(first),
                         static_cast<std::int32_t>(std::min(first + block_keys, call_.shape.key_length))};
-    scores_of_block(call_, source_, rows_, keys, request.kind, work);
-    for (Index slot = first_slot_; slot < request.head_count; ++slot) {
-      if (head_of_slot(request, slot) != rows_.head) continue;
-      for (Index row = first_requested_; row < end_requested_; ++row) {
-        unpack_query_lane(work.scores, row, keys.count(), requested_row(slot, row) + first);
+    if (!is_decode(call_)) scores_of_block(call_, source_, rows_, keys, stage, work);
+    for (Index row = first_requested_; row < end_requested_; ++row) {
+      if (is_decode(call_)) {
+        hand_out_stage(row, keys, row_scores(call_, source_, rows_, row, keys, stage, work), 1);
+      } else {
+        hand_out_stage(row, keys, work.scores + row, tile_queries);
       }
     }
   }

@@ -18,6 +18,10 @@ class Look {
   /// After the probabilities of `keys` stand in work.scores, relative to the maxima of this moment.
   void take_block(KeyRange keys, Workspace& work) const noexcept;
 
+  /// For rows that are attended one by one: clears their weights, then takes the probabilities of one row and block at a time.
+  void begin_rows(Workspace& work) const noexcept;
+  void take_row(Index row, KeyRange keys, const float* probabilities, Workspace& work) const noexcept;
+
   /// After the last block, when maxima and sums are final.
   void finish(Workspace& work) const noexcept;
 
@@ -27,6 +31,7 @@ class Look {
   [[nodiscard]] bool is_requested(Index row) const noexcept { return row >= first_requested_ && row < end_requested_; }
   void normalise(Index row, const Workspace& work) const noexcept;
   void hand_out(Index row, const float* weights) const noexcept;
+  void hand_out_stage(Index row, KeyRange keys, const float* scores, Index stride) const noexcept;
   void recompute_stage(Workspace& work) const noexcept;
 
   const AttentionCall& call_;

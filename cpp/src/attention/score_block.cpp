@@ -30,16 +30,14 @@ struct PanelBlock {
     alignas(64) static constexpr float zeros[panel_width] = {};
     const Index depth = call.shape.head_dim;
     const float* panel = work.query_panels + first_row * depth;
-    if (source.needs_conversion()) {
-      multiply_rows(work.converted_rows + (keys.from % block_keys) * depth, depth, keys.count(), panel, depth, zeros,
-                    scores(keys.from), tile_queries);
-      return;
-    }
     for (const KeySource::Run& run : source) {
       const KeyRange part = intersect(keys, run.columns);
       if (part.empty()) continue;
-      multiply_rows(run.keys.floats + (part.from - run.columns.from) * run.keys.stride, run.keys.stride, part.count(), panel,
-                    depth, zeros, scores(part.from), tile_queries);
+      const bool converted = source.needs_conversion();
+      const float* first = converted ? work.converted_rows + (part.from % block_keys) * depth
+                                     : run.keys.floats + (part.from - run.columns.from) * run.keys.stride;
+      multiply_rows(first, converted ? depth : run.keys.stride, part.count(), panel, depth, zeros, scores(part.from),
+                    tile_queries);
     }
   }
 

@@ -36,7 +36,7 @@ double entropy(const float* weights, Index key_length) noexcept {
 double mean_distance(const float* weights, Index key_length, std::int32_t position) noexcept {
   double sum = 0.0;
   for (Index key = 0; key < key_length; ++key) {
-    sum += static_cast<double>(weights[key]) * static_cast<double>(position - key);
+    sum += static_cast<double>(weights[key]) * (static_cast<double>(position) - static_cast<double>(key));
   }
   return sum;
 }
@@ -55,12 +55,11 @@ void pool_row(const SummaryRequest& request, const AttentionShape& shape, Index 
   while (cell_start(cell, rows, shape.query_length) > query) --cell;
   const Index height =
       cell_start(cell + 1, rows, shape.query_length) - cell_start(cell, rows, shape.query_length);
-  const float share = 1.0F / static_cast<float>(height);
   for (Index column = 0; column < request.map_columns; ++column) {
-    float sum = 0.0F;
+    double sum = 0.0;
     const Index end = cell_start(column + 1, request.map_columns, shape.key_length);
     for (Index key = cell_start(column, request.map_columns, shape.key_length); key < end; ++key) sum += weights[key];
-    map[cell * request.map_columns + column] += sum * share;
+    map[cell * request.map_columns + column] += static_cast<float>(sum / static_cast<double>(height));
   }
 }
 

@@ -22,6 +22,7 @@ Status validate_request(const AttentionShape& shape, const WeightsRequest& reque
   if (request.query_from < 0 || request.query_to < request.query_from || request.query_to > shape.query_length) {
     return Status::invalid_range;
   }
+  if (request.kind < WeightsKind::scores || request.kind > WeightsKind::softmax) return Status::invalid_argument;
   if (request.heads == nullptr) return request.head_count == shape.heads ? Status::ok : Status::invalid_range;
   for (Index slot = 0; slot < request.head_count; ++slot) {
     if (request.heads[slot] < 0 || request.heads[slot] >= shape.heads) return Status::invalid_range;

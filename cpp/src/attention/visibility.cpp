@@ -72,13 +72,6 @@ KeyRange TileRows::hull(Index first, Index row_count) const noexcept {
   return range;
 }
 
-bool TileRows::band_covers(Index first, Index row_count, KeyRange keys) const noexcept {
-  for (Index row = first; row < first + row_count; ++row) {
-    if (from[row] > keys.from || to[row] < keys.to) return false;
-  }
-  return true;
-}
-
 bool has_holes(const AttentionCall& call) noexcept {
   return call.visibility.mask.data != nullptr || call.visibility.key_mask != nullptr || call.scores.bias.data != nullptr;
 }

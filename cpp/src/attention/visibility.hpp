@@ -35,8 +35,6 @@ struct TileRows {
 
   /// The smallest interval that holds the bands of rows [first, first + row_count).
   [[nodiscard]] KeyRange hull(Index first, Index row_count) const noexcept;
-  /// Whether every one of these rows sees all of the keys as far as bands go.
-  [[nodiscard]] bool band_covers(Index first, Index row_count, KeyRange keys) const noexcept;
 };
 
 /// Whether anything but the band hides keys.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attention/decode.hpp"
+
 namespace lookback {
 namespace {
 
 using namespace kernels;
 
-constexpr Index alignment = 64;
+constexpr double alignment = 64;
 
 /// Hands out consecutive parts. A double counts the bytes, so that a size beyond the address space is still a number.
 class Planner {
@@ -17,11 +19,11 @@ class Planner {
 
   template <typename T>
   T* take(double count) noexcept {
-    const double rounded = count * sizeof(T) + alignment - 1;
-    bytes_ += rounded;
+    const double bytes = std::ceil(count * sizeof(T) / alignment) * alignment;
+    bytes_ += bytes;
     if (next_ == nullptr) return nullptr;
     char* part = next_;
-    next_ += round_up(static_cast<Index>(count * sizeof(T)), alignment);
+    next_ += static_cast<std::size_t>(bytes);  // not an Index: on 32 bits a part may be larger than that
     return reinterpret_cast<T*>(part);
   }
 
@@ -43,12 +45,18 @@ double plan(const AttentionCall& call, Planner& planner, Workspace& parts) noexc
   parts.query_panels = planner.take<float>(depth * tile_queries);
   parts.scores = planner.take<float>(static_cast<double>(block_keys * tile_queries));
   parts.accumulators = planner.take<float>(static_cast<double>(tile_queries) * static_cast<double>(parts.accumulator_stride));
-  parts.value_panels = planner.take<float>(static_cast<double>(parts.accumulator_stride) * key_length);
+  if (!is_decode(call)) {
+    parts.value_panels = planner.take<float>(static_cast<double>(parts.accumulator_stride) * key_length);
+  }
   parts.block_maxima = planner.take<float>(blocks * tile_queries);
   parts.block_is_finite = planner.take<std::uint8_t>(blocks);
   parts.visible = planner.take<std::uint8_t>(static_cast<double>(panel_width * block_keys));
   parts.state = planner.take<RowState>(1);
   parts.correction = planner.take<float>(tile_queries);
+  if (block_count(shape.key_length) > group_blocks) {
+    parts.totals = planner.take<float>(static_cast<double>(tile_queries) * static_cast<double>(parts.accumulator_stride));
+    parts.total_state = planner.take<RowState>(1);
+  }
   if (call.inputs.cache && call.inputs.cache.shape().type == CacheType::int8) {
     const Index width = std::max(shape.head_dim, shape.value_dim);
     parts.converted_rows = planner.take<float>(static_cast<double>(block_keys) * static_cast<double>(width));
@@ -96,7 +104,7 @@ CacheWorkspace::CacheWorkspace(const AttentionCall& call, void* memory) noexcept
 double CacheWorkspace::bytes(const AttentionCall& call) noexcept {
   Planner planner(nullptr);
   CacheWorkspace parts(call, nullptr);
-  return std::ceil(plan(call, planner, parts) / alignment) * alignment;
+  return plan(call, planner, parts);
 }
 
 double attention_workspace_bytes(const AttentionCall& call) noexcept {

@@ -19,6 +19,8 @@ struct Workspace {
   std::uint8_t* block_is_finite = nullptr;  ///< [blocks]: whether the block's values are
   std::uint8_t* visible = nullptr;      ///< [panel_width][block_keys]
   kernels::RowState* state = nullptr;
+  float* totals = nullptr;              ///< [tile_queries][accumulator_stride]: see totals.hpp; only where there are several groups
+  kernels::RowState* total_state = nullptr;
   float* correction = nullptr;          ///< [tile_queries]
   float* converted_rows = nullptr;      ///< [block_keys][max(D, Dv)]: rows of an int8 cache as float32
   float* weight_rows = nullptr;         ///< [tile_queries][Lk]: a tile's weights, for summaries
@@ -42,6 +44,9 @@ struct CacheWorkspace {
   [[nodiscard]] static double bytes(const AttentionCall& call) noexcept;
   CacheWorkspace(const AttentionCall& call, void* memory) noexcept;
 };
+
+/// Blocks whose sums join the totals together: of up to 8192 keys there is one group, which is the sum itself.
+inline constexpr Index group_blocks = 32;
 
 [[nodiscard]] constexpr Index block_count(Index key_length) noexcept {
   return (key_length + kernels::block_keys - 1) / kernels::block_keys;

@@ -13,7 +13,6 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 [[gnu::noinline]] void cap_scores(float* scores, Index key_count, float cap) noexcept {
   const Batch limit = simd::splat(cap);
-  
   for (Index key = 0; key < key_count; ++key) {
     for (Index lane = 0; lane < panel_width; lane += simd::lanes) {
       float* score = scores + key * tile_queries + lane;

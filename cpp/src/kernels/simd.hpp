@@ -71,6 +71,27 @@ inline Batch select_int(xsimd::batch_bool<std::int32_t> condition, Batch if_true
   return xsimd::select(xsimd::batch_bool_cast<float>(condition), if_true, if_false);
 }
 
+/// The lanes added pairwise: (0 + 2) + (1 + 3) and so on, in the same order everywhere.
+inline float sum_of_lanes(Batch value) noexcept {
+  alignas(64) float lane[lanes];
+  value.store_aligned(lane);
+  for (Index half = lanes / 2; half > 0; half /= 2) {
+    for (Index i = 0; i < half; ++i) lane[i] += lane[i + half];
+  }
+  return lane[0];
+}
+
+/// `lanes` signed bytes as floats.
+inline Batch load_int8(const std::int8_t* source) noexcept {
+#if defined(__wasm_simd128__)
+  return wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(source))));
+#else
+  alignas(64) float values[lanes];
+  for (Index lane = 0; lane < lanes; ++lane) values[lane] = static_cast<float>(source[lane]);
+  return Batch::load_aligned(values);
+#endif
+}
+
 inline Batch tanh(Batch value) noexcept { return xsimd::tanh(value); }
 inline Batch absolute(Batch value) noexcept { return xsimd::abs(value); }
 /// By equality: xsimd 13.2's batch != is wrong on wasm.

@@ -4,7 +4,7 @@
 //
 // P is [key][tile_queries] (queries in lanes, as the scores left them), V a packed panel [key][panel_width] of columns, O the
 // accumulators [tile_queries][out_stride]. The sum over the block's keys starts at 0 and joins O at its end, so rounding errors
-// grow with √block + √blocks rather than √keys.
+// grow with the length of a block plus the number of blocks (attention/totals.hpp groups those) rather than with all keys.
 // Registers: 4 × 2 accumulators, 2 of V, 1 of P. Per key: 4 splat loads, 2 loads, 8 multiply-adds.
 // A key whose P is 0 leaves every bit as it is, as long as its V is finite; for others there is accumulate_visible_values.
 

@@ -54,15 +54,27 @@ void turn_row(const float* input, const float* cosines, const float* sines, cons
   if (output != input) std::copy_n(input + call.dims, call.width - call.dims, output + call.dims);
 }
 
+bool is_valid_scaling(const RotaryOptions& options) noexcept {
+  if (!(options.factor > 0.0) || !std::isfinite(options.factor)) return false;
+  switch (options.scaling) {
+    case RotaryScaling::none:
+    case RotaryScaling::linear:
+    case RotaryScaling::ntk: return true;
+    case RotaryScaling::llama3:
+      return options.original_length > 0.0 && options.low_frequency_factor > 0.0 &&
+             options.high_frequency_factor > options.low_frequency_factor;
+    case RotaryScaling::yarn:
+      return options.original_length > 0.0 && options.beta_fast > 0.0 && options.beta_slow > 0.0;
+  }
+  return false;
+}
+
 }  // namespace
 
 Status validate_rotary(const RotaryOptions& options, Index head_dim) noexcept {
   if (options.dims < 2 || options.dims % 2 != 0 || options.dims > head_dim) return Status::invalid_shape;
-  if (!std::isfinite(options.base) || options.base <= 1.0 || !(options.factor > 0.0)) return Status::invalid_argument;
-  const bool stretches_by_length =
-      options.scaling == RotaryScaling::llama3 || options.scaling == RotaryScaling::yarn;
-  if (stretches_by_length && !(options.original_length > 0.0)) return Status::invalid_argument;
-  return Status::ok;
+  const bool valid = std::isfinite(options.base) && options.base > 1.0 && is_valid_scaling(options);
+  return valid ? Status::ok : Status::invalid_argument;
 }
 
 void rotary_frequencies(const RotaryOptions& options, double* frequencies) noexcept {
