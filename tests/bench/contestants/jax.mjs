@@ -11,9 +11,9 @@ const MOST_LENGTH = 8192;
 
 /** @type {import("../core/types.ts").ContestantModule["open"]} */
 export async function open() {
-  const jax = await load("@jax-js/jax");
   // Where it finds Worker it starts threads, and other contestants bring Node's under that name. In one thread nobody needs it.
   Reflect.deleteProperty(globalThis, "Worker");
+  const jax = await load("@jax-js/jax");
   await jax.init("wasm");
   jax.defaultDevice("wasm");
   return { prepare: (workload, inputs) => prepare(jax, workload, inputs) };
