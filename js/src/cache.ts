@@ -30,7 +30,7 @@ type Config = Required<KvCacheConfig>;
 /** Sizes of tokens that are attended or appended; keyLength counts the new ones. */
 type Tokens = Pick<Geometry, (typeof SHARED)[number] | "keyLength">;
 
-class Cache extends Owned implements KvCache {
+export class Cache extends Owned implements KvCache {
   readonly config: Config;
   readonly #heap: Heap;
 
@@ -112,10 +112,7 @@ class Cache extends Owned implements KvCache {
       return { dims, output: job.output(product(dims)) };
     };
     const [keys, values] = [part(headDim), part(valueDim)];
-    job.run(undefined, (raw, at) => {
-      raw.kvCacheRead(block.address, at(keys.output.place), at(values.output.place));
-      return 0;
-    });
+    job.run(undefined, (raw, at) => raw.kvCacheRead(block.address, at(keys.output.place), at(values.output.place)));
     return { keys: tensorOf(keys.output.values!, keys.dims), values: tensorOf(values.output.values!, values.dims) };
   }
 
@@ -149,10 +146,7 @@ class Cache extends Owned implements KvCache {
     const { address } = this.block();
     const job = new Job(this.#heap, "save");
     const bytes = job.fresh(this.#heap.raw.kvCacheSavedBytes(address), Uint8Array);
-    job.run(undefined, (raw, at) => {
-      raw.kvCacheSave(address, at(bytes.place));
-      return 0;
-    });
+    job.run(undefined, (raw, at) => raw.kvCacheSave(address, at(bytes.place)));
     return bytes.values!;
   }
 

@@ -67,19 +67,11 @@ export function positionalOption({ causal, window, alibi, summary }: ScoreOption
   return summary?.distance ? "summary.distance" : undefined;
 }
 
-/** `tokens`: the sizes of the operands. Call it after every job.input() of operands. */
-export function planScores(
-  job: Job,
-  heap: Heap,
-  tokens: Geometry,
-  options: ScoreOptions,
-  outputDims: readonly number[],
-  out?: unknown,
-): ScorePlan {
-  const { batch, heads, queryLength, keyLength: newLength } = tokens;
-  const given = <T>(value: unknown, read: () => T): T | undefined => (value === undefined ? undefined : read());
-  const input = (source: Source | undefined) => source && job.input(source);
+const given = <T>(value: unknown, read: () => T): T | undefined => (value === undefined ? undefined : read());
 
+/** What the options say about who sees what, checked for operands of the sizes `tokens`. */
+export function readScores(heap: Heap, tokens: Geometry, options: ScoreOptions) {
+  const { batch, heads, queryLength, keyLength: newLength } = tokens;
   const keyLengths = given(options.keyLengths, () => readKeyLengths(options.keyLengths, batch, newLength));
   const keyMask = given(options.keyMask, () => readKeyMask(options.keyMask, batch, newLength));
   const cache = given(options.cache, () => readCache(options.cache, heap));
@@ -92,12 +84,26 @@ export function planScores(
   const scoreDims = [batch, heads, queryLength, geometry.keyLength] as const;
   const offsets = queryOffsets(options.queryOffset, cache ? undefined : positionalOption(options), tokens, keyLengths);
   const bits = given(options.mask, () => readMask(options.mask, "mask"));
-  const mask = bits && { strides: scoreStrides(bits.dims, scoreDims, "mask", stored), place: job.input(bits.bits) };
+  const mask = bits && { ...bits, strides: scoreStrides(bits.dims, scoreDims, "mask", stored) };
   const added = given(options.bias, () => readFloats(options.bias, "bias", heap, "bias-is-mask"));
-  const bias = added && {
-    strides: scoreStrides(added.dims, scoreDims, "bias", stored),
-    place: job.input(added.source),
-  };
+  const bias = added && { ...added, strides: scoreStrides(added.dims, scoreDims, "bias", stored) };
+  return { keyLengths, keyMask, cache, geometry, offsets, mask, bias };
+}
+
+/** `tokens`: the sizes of the operands. Call it after every job.input() of operands. */
+export function planScores(
+  job: Job,
+  heap: Heap,
+  tokens: Geometry,
+  options: ScoreOptions,
+  outputDims: readonly number[],
+  out?: unknown,
+): ScorePlan {
+  const { batch, heads, queryLength, keyLength: newLength } = tokens;
+  const input = (source: Source | undefined) => source && job.input(source);
+  const { keyLengths, keyMask, cache, geometry, offsets, ...read } = readScores(heap, tokens, options);
+  const mask = read.mask && { strides: read.mask.strides, place: job.input(read.mask.bits) };
+  const bias = read.bias && { strides: read.bias.strides, place: job.input(read.bias.source) };
   const weights = planWeights(options.weights, geometry);
   const places = {
     cache: cache?.place(),

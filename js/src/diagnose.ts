@@ -1,7 +1,5 @@
 import { ATTENTION_OPTIONS, attention, readOperands } from "./attention.js";
-import { scoreStrides } from "./broadcast.js";
-import { readCache } from "./cache.js";
-import { positionalOption } from "./call.js";
+import { positionalOption, readScores } from "./call.js";
 import { headFindings } from "./diagnose-heads.js";
 import {
   biasFindings,
@@ -17,11 +15,8 @@ import { type BiasValues, placeOf, RowStatistics, type Sizes } from "./diagnose-
 import { count, percent } from "./diagnose-text.js";
 import type { Diagnosis, Finding } from "./diagnose-types.js";
 import type { Heap } from "./heap.js";
-import { readKeyLengths } from "./keys.js";
-import { readMask } from "./mask.js";
-import { queryOffsets } from "./offset.js";
 import { readOptions } from "./options.js";
-import { type Operand, product, readFloats } from "./tensors.js";
+import { type Operand, product } from "./tensors.js";
 import { makeTensor } from "./wasm-tensor.js";
 
 // Asks lb.attention itself for the masked scores, slice of rows by slice, so that whatever its options do is seen as it is; everything
@@ -44,26 +39,18 @@ export function diagnose(heap: Heap, q: unknown, k: unknown, v: unknown, given: 
   heap.raw; // throws where the instance is disposed
   const options = readOptions(given, ATTENTION_OPTIONS, "diagnose");
   const { queries, keys, values, geometry, layouts } = readOperands(heap, q, k, v, options);
-  const cache = options.cache === undefined ? undefined : readCache(options.cache, heap);
+  const read = readScores(heap, geometry, options);
+  const { cache, mask: bits, bias: added } = read;
+  const sizes: Sizes = read.geometry;
+  const { batch, queryLength, keyLength } = sizes;
+  const mask = bits && { values: bits.bits, strides: bits.strides };
+  const bias = added && { values: valuesOf(heap, added), strides: added.strides };
   const first = cache?.firstPosition ?? 0;
-  const keyLength = geometry.keyLength + (cache ? cache.length - first : 0);
-  const sizes: Sizes = { ...geometry, keyLength };
-  const { batch, heads, queryLength } = sizes;
-  const strides = (dims: readonly number[], what: "mask" | "bias") =>
-    scoreStrides(dims, [batch, heads, queryLength, keyLength], what);
-
-  const bits = options.mask === undefined ? undefined : readMask(options.mask, "mask");
-  const added = options.bias === undefined ? undefined : readFloats(options.bias, "bias", heap, "bias-is-mask");
-  const mask = bits && { values: bits.bits, strides: strides(bits.dims, "mask") };
-  const bias = added && { values: valuesOf(heap, added), strides: strides(added.dims, "bias") };
-  const positional = positionalOption(options);
-  const lengths =
-    options.keyLengths === undefined ? undefined : readKeyLengths(options.keyLengths, batch, geometry.keyLength);
-  const offsets = cache
-    ? Int32Array.from(cache.lengths, (n) => n - first)
-    : queryOffsets(options.queryOffset, positional, sizes, lengths);
+  const offsets = cache ? Int32Array.from(cache.lengths, (n) => n - first) : read.offsets;
   const aligned =
-    cache || positional || options.queryOffset !== undefined || queryLength === keyLength ? offsets : undefined;
+    cache || positionalOption(options) || options.queryOffset !== undefined || queryLength === keyLength
+      ? offsets
+      : undefined;
 
   const faults: Fault[] = [];
   const cleaned = (name: Fault["name"], { dims, ...operand }: Operand, layout: Fault["layout"]): Rows<Float32Array> => {

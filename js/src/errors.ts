@@ -87,13 +87,16 @@ export function refuse(code: ErrorCode, where: string, accepted: string, receive
 
 /** A value as a message shows it: short, and never throwing. */
 export function show(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value.slice(0, 40));
   if (Array.isArray(value)) return `[${value.slice(0, 8).map(showItem).join(", ")}${value.length > 8 ? ", …" : ""}]`;
   return showItem(value);
 }
 
-const showItem = (value: unknown): string =>
-  /object|function/.test(typeof value) && value !== null ? `a ${kindOf(value)}` : String(value);
+function showItem(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 40));
+  if (!/object|function/.test(typeof value) || value === null) return String(value);
+  const kind = kindOf(value);
+  return `${/^[AEIO]/.test(kind) ? "an" : "a"} ${kind}`;
+}
 
 /** 'Float32Array', 'Array', 'Object', …: the same for objects of every realm (iframes, workers, Jest). */
 export function kindOf(value: unknown): string {

@@ -233,7 +233,7 @@ export class Job {
    */
   run(
     workspaceBytes: ((raw: RawModule, at: At) => number) | undefined,
-    call: (raw: RawModule, at: At, workspace: number, workspaceBytes: number) => RawStatus,
+    call: (raw: RawModule, at: At, workspace: number, workspaceBytes: number) => RawStatus | undefined,
   ): void {
     const heap = this.#heap;
     // What a block holds may be looked at (a cache's sizes); the rest is not laid out yet.
@@ -247,7 +247,7 @@ export class Job {
     for (const [source, place] of this.#inputs) if (!("heap" in source)) heap.copyIn(at(place), source);
 
     const status = call(heap.raw, at, at(workspace), needed);
-    if (status !== 0) fail("core", `${this.#what}: ${heap.raw.statusMessage(status)}`);
+    if (status) fail("core", `${this.#what}: ${heap.raw.statusMessage(status)}`);
     for (const output of this.#outputs) this.#bringOut(output, at);
   }
 

@@ -32,10 +32,16 @@ export function readIntegers(
 }
 
 /** One number per head. */
-export function readPerHead(value: unknown, where: string, heads: number, smallest: number): Float32Array {
+export function readPerHead(
+  value: unknown,
+  where: string,
+  heads: number,
+  smallest: number,
+  code: ErrorCode = "bad-option",
+): Float32Array {
   const list = Array.isArray(value) || ArrayBuffer.isView(value) ? listOf(value)! : readValues(value, where).source;
   if (list.length !== heads)
-    fail("bad-option", `${where}: ${list.length} values for ${heads} heads; give one per head.`);
+    fail(code, `${where}: ${list.length} values for ${heads} heads; give one per head, [${heads}].`);
   return Float32Array.from(list, (n, at) => {
     if (typeof n === "number" && n >= smallest && n < Infinity) return n;
     return fail("bad-values", `${where}: [${at}] is ${show(n)}; accepted are numbers below Infinity, not NaN.`);

@@ -1,31 +1,29 @@
 import { fail, kindOf, messageOf, refuse, show } from "./errors.js";
 import { chooseVariant } from "./features.js";
 import type { ModuleFactory, RawModule } from "./module.js";
-import { type Reader, readOptions } from "./options.js";
+import { oneOf, type Reader, readOptions } from "./options.js";
 import type { Platform } from "./platform.js";
 import type { Variant } from "./types.js";
 
 type UrlOption = string | URL | ((variant: Variant, threaded: boolean) => string | URL);
 
-const VARIANTS = ["auto", "simd", "relaxed"];
-
 /** Accepts what `accepts` does; `accepted` says it in words. */
-const oneOf =
+const matching =
   <T>(accepted: string, accepts: (value: unknown) => boolean): Reader<T> =>
   (value, where) =>
     accepts(value) ? (value as T) : refuse("bad-option", where, accepted, value);
 
 const OPTIONS = {
-  variant: oneOf<"auto" | Variant>("'auto', 'simd' or 'relaxed'", (value) => VARIANTS.includes(value as string)),
-  wasmUrl: oneOf<UrlOption>(
+  variant: oneOf<"auto" | Variant>("auto", "simd", "relaxed"),
+  wasmUrl: matching<UrlOption>(
     "a URL, or a function that gives one",
     (value) => ["string", "function"].includes(typeof value) || kindOf(value) === "URL",
   ),
-  wasmBinary: oneOf<ArrayBuffer | ArrayBufferView>(
+  wasmBinary: matching<ArrayBuffer | ArrayBufferView>(
     "an ArrayBuffer or a typed array",
     (value) => ArrayBuffer.isView(value) || /^(Shared)?ArrayBuffer$/.test(kindOf(value)),
   ),
-  wasmModule: oneOf<WebAssembly.Module>("a WebAssembly.Module", (value) => kindOf(value) === "WebAssembly.Module"),
+  wasmModule: matching<WebAssembly.Module>("a WebAssembly.Module", (value) => kindOf(value) === "WebAssembly.Module"),
 };
 
 /** The package's own wasm, compiled once per variant; a failure is forgotten, so that the next start tries again. */

@@ -127,7 +127,7 @@ export function readMask(value: unknown, where: string): Bits {
 function maskIsFloat(where: string, received: string): never {
   fail(
     "mask-is-float",
-    `${where}: received ${received}. A mask, or a bias? Visibility goes in 'mask' as Uint8Array or boolean[] (1 = may attend); ` +
+    `${where}: received ${received}. A mask, or a bias? Visibility is a Uint8Array or boolean[] (1 = may attend); ` +
       "numbers to add to the scores (0 and −∞) go in 'bias'.",
   );
 }

@@ -6,9 +6,10 @@ import { fail, refuse, show } from "./errors.js";
 import { checkBytes } from "./heap.js";
 import { makeMask, readMask, toBit } from "./mask.js";
 import { queryOffsets } from "./offset.js";
-import { later, MAX_SIZE, type OptionTable, positiveInteger, type Reader, readOptions } from "./options.js";
+import { later, type OptionTable, positiveInteger, readOptions } from "./options.js";
 import { checkAttached, checkLength, product, readDims, readTensor } from "./tensors.js";
 import type { Mask, MaskTensor, QueryOffset, TensorLike } from "./types.js";
+import { SIDES } from "./window.js";
 
 export { fromKeras, fromONNX, fromTorch } from "./masks-foreign.js";
 
@@ -149,11 +150,6 @@ export function from(given: Mask | MaskTensor | readonly number[], visible?: (..
   });
 }
 
-const sideOfWindow: Reader<number> = (value, where) =>
-  value === Infinity || (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MAX_SIZE)
-    ? (value as number)
-    : refuse("bad-option", where, "an integer ≥ 0, or Infinity for no limit", value);
-const SIDES = { left: sideOfWindow, right: sideOfWindow } satisfies OptionTable;
 const PLACEMENT = { keyLength: later<number>(), queryOffset: later<QueryOffset>() } satisfies OptionTable;
 
 /** Sets row[from … end), whatever of it exists. */

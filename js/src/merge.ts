@@ -1,5 +1,6 @@
-import { fail, refuse, shape, show } from "./errors.js";
+import { fail, refuse, shape } from "./errors.js";
 import { checkBytes } from "./heap.js";
+import { readPerHead } from "./lists.js";
 import { later, readOptions } from "./options.js";
 import { product, readValues, tensorOf } from "./tensors.js";
 import type { FloatTensor, Tensor } from "./types.js";
@@ -50,7 +51,8 @@ export function mergeAttention(parts: readonly AttentionPart[], options?: MergeO
   }
   const { dims } = first.output;
   const { heads, length, width } = readRows(dims, first.lse.dims, where);
-  const sinks = readSinks(readOptions(options, { sinks: later<unknown>() }, where).sinks, heads, where);
+  const given = readOptions(options, { sinks: later<unknown>() }, where).sinks;
+  const sinks = given === undefined ? undefined : readPerHead(given, `${where}: sinks`, heads, -Infinity, "bad-parts");
 
   const rows = product(first.lse.dims);
   checkBytes(product(dims) * 4, "The merged output");
@@ -103,19 +105,4 @@ function readRows(output: readonly number[], lse: readonly number[], where: stri
     );
   }
   return { heads, length, width: rank === 4 ? folded : folded / heads };
-}
-
-function readSinks(value: unknown, heads: number, where: string): ArrayLike<number> | undefined {
-  if (value === undefined) return undefined;
-  const plain = Array.isArray(value) || ArrayBuffer.isView(value);
-  const sinks = plain ? (value as unknown as ArrayLike<number>) : readValues(value, `${where}: sinks`).source;
-  const bad = Array.from(sinks).findIndex((sink) => typeof sink !== "number" || !(sink < Infinity));
-  if (bad >= 0) refuse("bad-values", `${where}: every sink`, "a number below Infinity", sinks[bad]);
-  if (sinks.length !== heads) {
-    fail(
-      "bad-parts",
-      `${where}: sinks must be one number per head, [${heads}]; received ${show(sinks.length)} of them.`,
-    );
-  }
-  return sinks;
 }

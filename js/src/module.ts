@@ -218,14 +218,14 @@ export interface RawModule {
   kvCacheCreate(shape: RawCacheShape, cache: number): RawStatus;
   kvCacheAppend(cache: number, tokens: RawCacheTokens): RawStatus;
   /** keys [batch, kvHeads, columns, headDim] and values [batch, kvHeads, columns, valueDim], columns = max(lengths) − min(firstPositions). */
-  kvCacheRead(cache: number, keys: number, values: number): void;
+  kvCacheRead(cache: number, keys: number, values: number): undefined;
   kvCacheTruncate(cache: number, length: number): RawStatus;
   kvCacheReset(cache: number): void;
   /** Addresses of int32[batch]. */
   kvCacheLengths(cache: number): number;
   kvCacheFirstPositions(cache: number): number;
   kvCacheSavedBytes(cache: number): number;
-  kvCacheSave(cache: number, target: number): void;
+  kvCacheSave(cache: number, target: number): undefined;
   kvCacheLoad(cache: number, source: number, bytes: number): RawStatus;
 }
 

@@ -1,4 +1,4 @@
-import { fail, kindOf, refuse } from "./errors.js";
+import { fail, kindOf, refuse, show } from "./errors.js";
 
 /** Reads one option: gives the value to use, or throws. `where` is how the message names it. */
 export type Reader<T> = (value: unknown, where: string) => T;
@@ -23,6 +23,10 @@ export const MAX_SIZE = 2 ** 31 - 1;
 export const positiveInteger = number("an integer ≥ 1", (n) => Number.isInteger(n) && n >= 1 && n <= MAX_SIZE);
 export const positive = number("a number > 0", (n) => n > 0 && n < Infinity);
 export const count = number("an integer ≥ 0", (n) => Number.isInteger(n) && n >= 0 && n <= MAX_SIZE);
+export const countOrInfinity = number(
+  "an integer ≥ 0, or Infinity for no limit",
+  (n) => n === Infinity || (Number.isInteger(n) && n >= 0 && n <= MAX_SIZE),
+);
 export const integer = number("a safe integer", Number.isSafeInteger);
 export const finite = number("a finite number", Number.isFinite);
 export const notNegative = number("a finite number ≥ 0 (0 = none)", (n) => Number.isFinite(n) && n >= 0);
@@ -35,7 +39,7 @@ export const oneOf =
   (value, where) =>
     names.includes(value as Name)
       ? (value as Name)
-      : refuse("bad-option", where, names.map((name) => `'${name}'`).join(" or "), value);
+      : refuse("bad-option", where, `'${names.join("', '").replace(/, (?='\w+$)/, " or ")}'`, value);
 
 type Given<Options, Name extends keyof Options> = Options & { [Key in Name]-?: NonNullable<Options[Key]> };
 
@@ -54,8 +58,10 @@ export function required<Options extends object, Name extends keyof Options & st
 export function readOptions<Table extends OptionTable>(given: unknown, table: Table, where: string): OptionsOf<Table> {
   const options: Record<string, unknown> = {};
   if (given === undefined || given === null) return options as OptionsOf<Table>;
-  if (kindOf(given) !== "Object") {
-    refuse("bad-option", `${where}: options`, `an object like { ${Object.keys(table)[0]}: … }`, given);
+  const isTensor = "data" in Object(given); // PyTorch's layer(query, key, value)
+  if (isTensor || kindOf(given) !== "Object") {
+    const accepted = `an object like { ${Object.keys(table)[0]}: … }`;
+    fail("bad-option", `${where}: options must be ${accepted}; received ${isTensor ? "a tensor" : show(given)}.`);
   }
   for (const [name, value] of Object.entries(given as object)) {
     const read = Object.hasOwn(table, name) ? table[name] : undefined;

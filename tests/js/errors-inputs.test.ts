@@ -1,4 +1,5 @@
 /** What options and tensors are refused: the code, what the message shows, and that the instance goes on. */
+import { masks } from "lookback";
 import { tensor } from "./support/helpers.js";
 import { describeVariants } from "./support/instances.js";
 import { loose, type Refusal, testRefusals } from "./support/refusals.js";
@@ -38,6 +39,26 @@ const REFUSALS: Refusal[] = [
     ["out has no option 'outputs'", "'output'"],
     (lb) => loose(lb).attention(x, x, x, { ...h, out: { outputs: 1 } }),
   ],
+  [
+    "B4: a layer called with query, key and value",
+    "bad-option",
+    ["{ memory: … }", "received a tensor"],
+    (lb) => {
+      const layer = loose(lb).multiHeadAttention({ embedDim: 8, heads: 2 });
+      try {
+        layer.forward(x, x, x);
+      } finally {
+        layer.dispose();
+      }
+    },
+  ],
+  [
+    "B4: lists in lists",
+    "not-a-tensor",
+    ["[an Array, an Array] without dims"],
+    (lb) => loose(lb).attention([[1], [1]], x, x, h),
+  ],
+  ["B4: dims as text", "bad-dims", ['["4", "4"]'], () => loose(masks).causal("4")],
   ["B4: options that are no object", "bad-option", ["heads", "2"], (lb) => loose(lb).attention(x, x, x, 2)],
   ["R1: heads 0", "bad-option", ["heads", "integer ≥ 1", "received 0"], (lb) => lb.attention(x, x, x, { heads: 0 })],
   ["R1: heads as text", "bad-option", ["heads", '"2"'], (lb) => loose(lb).attention(x, x, x, { heads: "2" })],

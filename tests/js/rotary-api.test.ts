@@ -12,7 +12,7 @@ const REFUSALS: Refusal[] = [
   [
     "R17: another scaling",
     "bad-option",
-    ["scaling.type", "'linear' or 'ntk' or 'llama3' or 'yarn'", '"longrope"'],
+    ["scaling.type", "'linear', 'ntk', 'llama3' or 'yarn'", '"longrope"'],
     (lb) => loose(lb).rotary(x, { scaling: { type: "longrope", factor: 2 } }),
   ],
   [
