@@ -172,15 +172,18 @@ TEST(attention_status, R23_the_workspace_grows_with_keys_times_width_and_not_wit
   Watched watched;
   watched.call.outputs.weights = {};
   watched.call.shape.key_length = 1 << 20;
-  watched.call.shape.query_length = 1;
-  const double one_query = attention_workspace_bytes(watched.call);
+  watched.call.shape.query_length = kernels::tile_queries;
+  const double one_tile = attention_workspace_bytes(watched.call);
   watched.call.shape.query_length = 1 << 20;
-  EXPECT_EQ(attention_workspace_bytes(watched.call), one_query);
-  EXPECT_LT(one_query, static_cast<double>(2 * kernels::panel_width * (1 << 20)) * sizeof(float));
+  EXPECT_EQ(attention_workspace_bytes(watched.call), one_tile);
+  EXPECT_LT(one_tile, static_cast<double>(2 * kernels::panel_width * (1 << 20)) * sizeof(float));
+  watched.call.shape.query_length = 1;
+  EXPECT_LT(attention_workspace_bytes(watched.call), one_tile / 10) << "a single query reads values where they lie";
 }
 
 TEST(attention_status, R23_sizes_beyond_the_address_space_are_numbers) {
   Watched watched;
+  watched.call.shape.query_length = kernels::tile_queries;
   watched.call.shape.key_length = unlimited - 1;
   EXPECT_GT(attention_workspace_bytes(watched.call), 0x1p33);
   watched.call.shape.key_length = 1;
