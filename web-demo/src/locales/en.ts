@@ -205,7 +205,7 @@ export const en = {
   closing: {
     nav: "Use it",
     title: "The same, in your own program",
-    body: "<p>Every number above came from calls like these. The package has no dependencies, and computes the same in Node and in the browser.</p>",
+    body: "<p>Every number above came from calls like these. The import has no dependencies, and computes the same in Node and in the browser.</p>",
     facts: "This page right now",
     variant: "Engine variant",
     fused: "Multiply-add",

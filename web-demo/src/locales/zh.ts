@@ -192,7 +192,7 @@ export const zh: Messages = {
   closing: {
     nav: "用起来",
     title: "在你自己的程序里也一样",
-    body: "<p>上面的每个数字，都来自这样的调用。这个包没有任何依赖，在 Node 和浏览器里算得一样。</p>",
+    body: "<p>上面的每个数字，都来自这样的调用。这个导入没有任何依赖，在 Node 和浏览器里算得一样。</p>",
     facts: "本页此刻",
     variant: "引擎版本",
     fused: "乘加",
