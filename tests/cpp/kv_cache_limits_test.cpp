@@ -86,16 +86,18 @@ TEST(kv_cache_limits, R12_scores_of_columns_without_a_token_are_0) {
   for (const bool rolling : {false, true}) {
     for (const CacheType type : {CacheType::float32, CacheType::int8}) {
       for (const WeightsKind kind : {WeightsKind::scores, WeightsKind::capped}) {
-        CacheCall step(small_shape(2, 20, type, rolling));
-        step.valid = {9, 2};
-        ASSERT_EQ(step.attend(9, 19, 9), Status::ok);
-        step.valid.clear();
-        step.weights.assign(2 * 10, untouched);
-        step.call.outputs.weights = {step.weights.data(), kind, nullptr, 1, 0, 1};
-        ASSERT_EQ(step.attend(1, 19, 1), Status::ok);
-        for (Index column = 0; column < 20; ++column) {
-          const bool has_token = column < 10 + 3;  // row 1 has its tokens in columns 0, 1 and 2
-          EXPECT_EQ(step.weights[column] != 0.0F, has_token) << "column " << column;
+        for (const Index queries : {1, 9}) {  // row by row, and packed
+          CacheCall step(small_shape(2, 20, type, rolling));
+          step.valid = {9, 2};
+          ASSERT_EQ(step.attend(9, 19, 9), Status::ok);
+          step.valid.clear();
+          step.weights.assign(2 * 10, untouched);
+          step.call.outputs.weights = {step.weights.data(), kind, nullptr, 1, 0, 1};
+          ASSERT_EQ(step.attend(1, 19, queries), Status::ok);
+          for (Index column = 0; column < 20; ++column) {
+            const bool has_token = column < 10 + 3;  // row 1 has its tokens in columns 0, 1 and 2
+            EXPECT_EQ(step.weights[column] != 0.0F, has_token) << "column " << column << ", " << queries << " queries";
+          }
         }
       }
     }

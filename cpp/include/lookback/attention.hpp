@@ -101,8 +101,8 @@ struct AttentionCall {
   AttentionOutputs outputs;
 };
 
-/// Scratch bytes that attention_forward needs: O(tile · (D + Dv)) plus the packed values of one head, [Lk, Dv]; with a summary a
-/// tile's rows, [tile, Lk].
+/// Scratch bytes that attention_forward needs: O(tile · (D + Dv)) plus, but for a few queries, the packed values of one head, [Lk, Dv];
+/// with a summary a tile's rows, [tile, Lk]; with a cache a table of its columns, [B, Lk], and for one that rolls in int8 the new tokens.
 /// A double, so that a size beyond the address space is a number and not an overflow.
 [[nodiscard]] double attention_workspace_bytes(const AttentionCall& call) noexcept;
 
