@@ -38,26 +38,15 @@ type Dims = readonly number[];
 
 const LAYOUTS = "[B, heads, L, headDim], or with option heads [B, L, heads·headDim] or [L, heads·headDim]";
 
-/** [B, H, L, D]. */
-const unfolded = (batch: number, heads: number, length: number, width: number): Layout => ({
+/** [B, H, L, D], or folded [B, L, H·D]; [L, H·D] is a batch of one. */
+const layoutOf = (folded: boolean, batch: number, heads: number, length: number, width: number): Layout => ({
   batch,
   heads,
   length,
   width,
   batchStride: heads * length * width,
-  headStride: length * width,
-  rowStride: width,
-});
-
-/** [B, L, H·D]; [L, H·D] is a batch of one. */
-const folded = (batch: number, heads: number, length: number, width: number): Layout => ({
-  batch,
-  heads,
-  length,
-  width,
-  batchStride: length * heads * width,
-  headStride: width,
-  rowStride: heads * width,
+  headStride: folded ? width : length * width,
+  rowStride: folded ? heads * width : width,
 });
 
 function checkRank(dims: Dims, name: string): void {
@@ -78,7 +67,7 @@ export function readLayout(dims: Dims, name: string, heads: number | undefined, 
       fail("heads-mismatch", `${name}: 4-D dims ${shape(dims)} have ${own} heads, but ${option} is ${heads}.${hint}`);
     }
     checkSizes(batch, own, last, dims, name);
-    return unfolded(batch, own, length, last);
+    return layoutOf(false, batch, own, length, last);
   }
   if (heads === undefined) {
     return fail(
@@ -94,7 +83,7 @@ export function readLayout(dims: Dims, name: string, heads: number | undefined, 
   }
   const batch = dims.length === 3 ? dims[0]! : 1;
   checkSizes(batch, heads, last, dims, name);
-  return folded(batch, heads, length, last / heads);
+  return layoutOf(true, batch, heads, length, last / heads);
 }
 
 function checkSizes(batch: number, heads: number, width: number, dims: Dims, name: string): void {
@@ -147,7 +136,7 @@ export function attentionShape(
     headDim: queries.width,
     valueDim: values.width,
   };
-  const output = (rank === 4 ? unfolded : folded)(queries.batch, queries.heads, queries.length, values.width);
+  const output = layoutOf(rank < 4, queries.batch, queries.heads, queries.length, values.width);
   const outputDims = rank === 4 ? [...q.slice(0, 3), values.width] : [...q.slice(0, -1), queries.heads * values.width];
   return { geometry, layouts: { queries, keys, values, output }, outputDims };
 }
