@@ -21,7 +21,10 @@ const results = ["node26", "node24", "node22", "chromium"];
 export function readmeTexts() {
   const reports = results.flatMap((name) => {
     const file = join(root, "tests/bench/results", `${name}.json`);
-    return existsSync(file) ? [/** @type {Report} */ (JSON.parse(readFileSync(file, "utf8")))] : [];
+    if (!existsSync(file)) return [];
+    const report = /** @type {Report} */ (JSON.parse(readFileSync(file, "utf8")));
+    if (report.quick) throw new Advice(`${name}.json is of a --quick run: nothing to publish`);
+    return [report];
   });
   return readmes.map(([file, language]) => {
     const now = readFileSync(join(root, file), "utf8");

@@ -11,7 +11,7 @@ const texts = {
     intro:
       "Milliseconds of a call, 12 heads × 64, float32, one thread; in brackets the share of what one core can do at most, measured in the same run.",
     calculation: "calculation",
-    native: "(native)",
+    native: " (native)",
     ceiling:
       "The ceiling is the rate of multiply-adds that stay in registers, or, for decoding, of reading memory. Causal attention is counted by its visible half. Inputs and outputs are JavaScript arrays, copies included; weights and caches are where each library keeps them.",
     start: (/** @type {string} */ ours, /** @type {string} */ theirs) =>
@@ -21,7 +21,7 @@ const texts = {
     memory: (/** @type {number} */ length, /** @type {string} */ bytes) =>
       `A causal call of ${length} tokens needs ${bytes} beyond its inputs and output.`,
     engines: "Shares of the ceiling in other engines (`simd` / `relaxed`):",
-    machine: "Measured by `npm run bench` on",
+    machine: "Measured by `npm run bench` on ",
     cases: {
       "causal-1024": "causal, L = 1024",
       "causal-128": "causal, L = 128",
@@ -81,7 +81,7 @@ export function performanceSection(report, others, language) {
     text.calculation,
     "Lookback `simd`",
     "Lookback `relaxed`",
-    ...peers.map((peer) => (peer === "onnxruntime-node" ? `${peer} ${text.native}` : peer)),
+    ...peers.map((peer) => (peer === "onnxruntime-node" ? `${peer}${text.native}` : peer)),
   ];
   return [
     `## ${text.heading}`,
@@ -90,7 +90,7 @@ export function performanceSection(report, others, language) {
     text.ceiling,
     factsOf(report, language),
     ...(others.length > 0 ? [text.engines, sharesTable([report, ...others], names, text.calculation)] : []),
-    `${text.machine} ${machineLine(report)}`,
+    `${text.machine}${machineLine(report)}`,
   ]
     .filter(Boolean)
     .join("\n\n");

@@ -41,7 +41,7 @@ __attribute__((noinline)) void chains_of(int iterations, float a, float b, f32x4
   run_chains(std::make_index_sequence<Chains>{}, iterations, splat(a), splat(b), state);
 }
 
-constexpr int loads = 8;   // independent sums, so that no addition waits for the one before
+constexpr int loads = 8;  // independent sums, so that no addition waits for the one before
 
 template <int Streams>
 __attribute__((noinline)) float read_streams(const f32x4* data, std::size_t vectors) {
@@ -66,7 +66,7 @@ __attribute__((noinline)) float read_streams(const f32x4* data, std::size_t vect
 
 alignas(16) f32x4 states[16];
 
-}   // namespace
+}  // namespace
 
 extern "C" {
 
