@@ -107,8 +107,7 @@ BroadcastView<T> to_broadcast(const RawBroadcast& raw) noexcept {
 
 inline AttentionCall to_call(const RawAttentionCall& raw) noexcept {
   AttentionCall call;
-  call.shape = {raw.batch,     raw.heads,   raw.kvHeads, raw.queryLength,
-                raw.keyLength, raw.headDim, raw.valueDim};
+  call.shape = {raw.batch, raw.heads, raw.kvHeads, raw.queryLength, raw.keyLength, raw.headDim, raw.valueDim};
   call.inputs.queries = to_view<const float>(raw.queries);
   call.inputs.keys = to_view<const float>(raw.keys);
   call.inputs.values = to_view<const float>(raw.values);
@@ -160,8 +159,8 @@ inline RotaryOptions to_rotary(const RawRotary& raw) noexcept {
 }
 
 inline KvCacheShape to_cache_shape(const RawCacheShape& raw) noexcept {
-  return {raw.batch,    raw.kvHeads, raw.headDim, raw.valueDim,
-          raw.capacity, static_cast<CacheType>(raw.type), raw.rolling};
+  return {raw.batch,  raw.kvHeads, raw.headDim, raw.valueDim, raw.capacity, static_cast<CacheType>(raw.type),
+          raw.rolling};
 }
 
 inline KvCache::Tokens to_tokens(const RawCacheTokens& raw) noexcept {

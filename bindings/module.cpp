@@ -17,8 +17,8 @@ int code(Status status) { return static_cast<int>(status); }
 double attention_bytes(const RawAttentionCall& raw) { return attention_workspace_bytes(to_call(raw)); }
 
 int attention(const RawAttentionCall& raw) {
-  return code(attention_forward(to_call(raw), to_pointer<void>(raw.workspace),
-                                static_cast<std::size_t>(raw.workspaceBytes)));
+  return code(
+      attention_forward(to_call(raw), to_pointer<void>(raw.workspace), static_cast<std::size_t>(raw.workspaceBytes)));
 }
 
 double layer_bytes(const RawLayerCall& raw) { return multi_head_attention_workspace_bytes(to_layer_call(raw)); }
@@ -29,8 +29,8 @@ int layer_forward(const RawLayerCall& raw) {
 }
 
 int linear(const RawLinearCall& raw) {
-  return code(linear_forward(to_linear(raw.weight, raw.bias, raw.inputs, raw.outputs), to_pointer<const float>(raw.input),
-                             raw.rows, to_pointer<float>(raw.output)));
+  return code(linear_forward(to_linear(raw.weight, raw.bias, raw.inputs, raw.outputs),
+                             to_pointer<const float>(raw.input), raw.rows, to_pointer<float>(raw.output)));
 }
 
 int pack(Pointer weight, int inputs, int outputs, Pointer packed) {
@@ -58,8 +58,8 @@ int rotary(const RawRotaryCall& raw) {
                         raw.tableBatchRows};
   if (raw.positions != 0) {
     if (const Status status = validate_rotary(options, raw.width); status != Status::ok) return code(status);
-    rotary_table(options, to_pointer<const std::int32_t>(raw.positions), raw.tableRows, to_pointer<double>(raw.frequencies),
-                 to_pointer<float>(raw.cosines), to_pointer<float>(raw.sines));
+    rotary_table(options, to_pointer<const std::int32_t>(raw.positions), raw.tableRows,
+                 to_pointer<double>(raw.frequencies), to_pointer<float>(raw.cosines), to_pointer<float>(raw.sines));
   }
   return code(rotary_apply(call));
 }
@@ -82,7 +82,9 @@ int cache_truncate(Pointer cache, int length) { return code(cache_at(cache).trun
 
 void cache_reset(Pointer cache) { cache_at(cache).reset(); }
 
-Pointer cache_lengths(Pointer cache) { return static_cast<Pointer>(reinterpret_cast<std::uintptr_t>(cache_at(cache).lengths())); }
+Pointer cache_lengths(Pointer cache) {
+  return static_cast<Pointer>(reinterpret_cast<std::uintptr_t>(cache_at(cache).lengths()));
+}
 
 Pointer cache_first_positions(Pointer cache) {
   return static_cast<Pointer>(reinterpret_cast<std::uintptr_t>(cache_at(cache).first_positions()));

@@ -7,9 +7,7 @@ namespace {
 using kernels::panel_width;
 
 using Lanes = std::vector<float>;
-Lanes all_lanes(float value) {
-  return Lanes(static_cast<std::size_t>(panel_width), value);
-}
+Lanes all_lanes(float value) { return Lanes(static_cast<std::size_t>(panel_width), value); }
 
 /// A row state of one panel, and a step of the streaming softmax over it.
 struct Rows {

@@ -28,9 +28,7 @@ bool within(float actual, double expected, double tolerance) {
   return std::abs(static_cast<double>(actual) - expected) <= tolerance;
 }
 
-double bound_of(const reference::Attention& expected, Index row) {
-  return 2e-6 + 0x1p-23 * expected.magnitude[row];
-}
+double bound_of(const reference::Attention& expected, Index row) { return 2e-6 + 0x1p-23 * expected.magnitude[row]; }
 
 }  // namespace
 
@@ -119,9 +117,7 @@ Result run(const Problem& problem, WeightsRequest request) {
   return result;
 }
 
-Result run(const Problem& problem) {
-  return run(problem, {});
-}
+Result run(const Problem& problem) { return run(problem, {}); }
 
 Result run_all_weights(const Problem& problem, WeightsKind kind) {
   WeightsRequest request;

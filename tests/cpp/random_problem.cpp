@@ -8,16 +8,11 @@ namespace {
 /// Lengths at and around the boundaries of a tile, small ones most often.
 Index random_length(Random& random, Index tile, Index largest) {
   switch (random.below(8)) {
-    case 0:
-      return random.below(3);
-    case 1:
-      return tile - 1 + random.below(3);
-    case 2:
-      return std::min(largest, 2 * tile - 1 + random.below(3));
-    case 3:
-      return random.below(largest + 1);
-    default:
-      return random.below(2 * kernels::panel_width + 4);
+    case 0: return random.below(3);
+    case 1: return tile - 1 + random.below(3);
+    case 2: return std::min(largest, 2 * tile - 1 + random.below(3));
+    case 3: return random.below(largest + 1);
+    default: return random.below(2 * kernels::panel_width + 4);
   }
 }
 

@@ -15,9 +15,7 @@ std::int64_t position_of(const AttentionCall& call, Index batch, Index query) {
   return static_cast<std::int64_t>(query) + (offsets != nullptr ? offsets[batch] : 0);
 }
 
-Index kv_head_of(const AttentionShape& shape, Index head) {
-  return head * shape.kv_heads / shape.heads;
-}
+Index kv_head_of(const AttentionShape& shape, Index head) { return head * shape.kv_heads / shape.heads; }
 
 double bias_at(const AttentionCall& call, Index batch, Index head, Index query, Index key) {
   const BiasView& bias = call.scores.bias;

@@ -113,9 +113,7 @@ inline std::uint32_t bits_of(float value) {
 }
 
 /// Equal bit for bit, except that one NaN is as good as another.
-inline bool same_bits(float a, float b) {
-  return bits_of(a) == bits_of(b) || (a != a && b != b);
-}
+inline bool same_bits(float a, float b) { return bits_of(a) == bits_of(b) || (a != a && b != b); }
 
 inline ::testing::AssertionResult all_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   if (a.size() != b.size()) return ::testing::AssertionFailure() << a.size() << " and " << b.size() << " elements";

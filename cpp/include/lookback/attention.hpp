@@ -26,23 +26,23 @@ inline constexpr std::int32_t unlimited = INT32_MAX;
 /// Which keys a query may attend to. Everything here is an intersection: a key is visible iff every member allows it.
 /// Positions are absolute: query row i of batch row b stands at i + query_offsets[b].
 struct Visibility {
-  bool causal = false;                           ///< j ≤ i + offset
-  const std::int32_t* query_offsets = nullptr;   ///< [B]; nullptr = all 0
-  std::int32_t window_left = unlimited;          ///< i + offset − left ≤ j
-  std::int32_t window_right = unlimited;         ///< j ≤ i + offset + right
-  const std::int32_t* key_starts = nullptr;      ///< [B]; only keys from it on exist; nullptr = 0
-  const std::int32_t* key_lengths = nullptr;     ///< [B]; only keys below it exist; nullptr = Lk
-  const std::uint8_t* key_mask = nullptr;        ///< [B, Lk], 1 = a real token
-  MaskView mask;                                 ///< 1 = may attend
+  bool causal = false;                          ///< j ≤ i + offset
+  const std::int32_t* query_offsets = nullptr;  ///< [B]; nullptr = all 0
+  std::int32_t window_left = unlimited;         ///< i + offset − left ≤ j
+  std::int32_t window_right = unlimited;        ///< j ≤ i + offset + right
+  const std::int32_t* key_starts = nullptr;     ///< [B]; only keys from it on exist; nullptr = 0
+  const std::int32_t* key_lengths = nullptr;    ///< [B]; only keys below it exist; nullptr = Lk
+  const std::uint8_t* key_mask = nullptr;       ///< [B, Lk], 1 = a real token
+  MaskView mask;                                ///< 1 = may attend
 };
 
 /// What is added to or done with the scores before softmax.
 struct ScoreOptions {
-  float scale = 1.0F;                      ///< multiplies Q·Kᵀ; any finite number
-  float softcap = 0.0F;                    ///< score → softcap · tanh(score / softcap); 0 = none
-  BiasView bias;                           ///< added after softcap; −∞ in it masks
-  const float* alibi_slopes = nullptr;     ///< [H]; adds −slope·|i + offset − j| (Press et al. 2021, arXiv:2108.12409)
-  const float* sinks = nullptr;            ///< [H]; exp(sink) joins the denominator and has no value
+  float scale = 1.0F;                   ///< multiplies Q·Kᵀ; any finite number
+  float softcap = 0.0F;                 ///< score → softcap · tanh(score / softcap); 0 = none
+  BiasView bias;                        ///< added after softcap; −∞ in it masks
+  const float* alibi_slopes = nullptr;  ///< [H]; adds −slope·|i + offset − j| (Press et al. 2021, arXiv:2108.12409)
+  const float* sinks = nullptr;         ///< [H]; exp(sink) joins the denominator and has no value
 };
 
 struct AttentionInputs {
@@ -72,14 +72,14 @@ struct WeightsRequest {
 
 /// Asks for figures of every row's weights, gathered while the rows pass by: no [Lq, Lk] is ever stored. A null pointer = not asked.
 struct SummaryRequest {
-  Index top_k = 0;                       ///< places per row
-  std::int32_t* top_indices = nullptr;   ///< [B, H, Lq, top_k] keys by falling weight, then rising number; −1 = no more
-  float* top_weights = nullptr;          ///< [B, H, Lq, top_k]; 0 where the index is −1
-  float* entropy = nullptr;              ///< [B, H, Lq], −Σ w·ln w in nats
-  float* distance = nullptr;             ///< [B, H, Lq], Σ w·(i + offset − j)
-  float* map = nullptr;                  ///< [B, H, map_rows, map_columns]
-  Index map_rows = 0;                    ///< ≤ Lq; cell r holds rows ⌊r·Lq/R⌋ … ⌊(r+1)·Lq/R⌋ − 1 and is the mean over them
-  Index map_columns = 0;                 ///< ≤ Lk; … of the weight that they give to the keys of its column
+  Index top_k = 0;                      ///< places per row
+  std::int32_t* top_indices = nullptr;  ///< [B, H, Lq, top_k] keys by falling weight, then rising number; −1 = no more
+  float* top_weights = nullptr;         ///< [B, H, Lq, top_k]; 0 where the index is −1
+  float* entropy = nullptr;             ///< [B, H, Lq], −Σ w·ln w in nats
+  float* distance = nullptr;            ///< [B, H, Lq], Σ w·(i + offset − j)
+  float* map = nullptr;                 ///< [B, H, map_rows, map_columns]
+  Index map_rows = 0;     ///< ≤ Lq; cell r holds rows ⌊r·Lq/R⌋ … ⌊(r+1)·Lq/R⌋ − 1 and is the mean over them
+  Index map_columns = 0;  ///< ≤ Lk; … of the weight that they give to the keys of its column
 
   [[nodiscard]] bool wanted() const noexcept {
     return top_indices != nullptr || entropy != nullptr || distance != nullptr || map != nullptr;
@@ -87,10 +87,10 @@ struct SummaryRequest {
 };
 
 struct AttentionOutputs {
-  MutableView output;             ///< [B, H, Lq, Dv]; must not overlap an input
+  MutableView output;  ///< [B, H, Lq, Dv]; must not overlap an input
   WeightsRequest weights;
   SummaryRequest summary;
-  float* log_sum_exp = nullptr;   ///< [B, H, Lq], natural logarithm; −∞ for a row that sees nothing
+  float* log_sum_exp = nullptr;  ///< [B, H, Lq], natural logarithm; −∞ for a row that sees nothing
 };
 
 struct AttentionCall {

@@ -26,7 +26,7 @@ struct KvCacheShape {
 ///
 /// This is a view: copying it copies no tokens. Everything is relative to `memory`, so the bytes may be copied elsewhere.
 class KvCache {
- public:
+public:
   KvCache() noexcept = default;
   /// `memory`, aligned to 64, was given to create() before, or holds a copy of such memory.
   explicit KvCache(void* memory) noexcept;
@@ -53,11 +53,12 @@ class KvCache {
 
   /// Tokens to append.
   struct Tokens {
-    ConstView keys;                              ///< [B, Hkv, count, D]
-    ConstView values;                            ///< [B, Hkv, count, Dv]
+    ConstView keys;    ///< [B, Hkv, count, D]
+    ConstView values;  ///< [B, Hkv, count, Dv]
     Index count = 0;
-    const std::int32_t* key_lengths = nullptr;   ///< [B]: valid tokens of each row (only these are stored); nullptr = all
-    const std::uint8_t* key_mask = nullptr;      ///< [B, count], 1 = a real token; remembered
+    const std::int32_t* key_lengths =
+        nullptr;                             ///< [B]: valid tokens of each row (only these are stored); nullptr = all
+    const std::uint8_t* key_mask = nullptr;  ///< [B, count], 1 = a real token; remembered
   };
 
   /// cache_full where a row would not fit and the cache does not roll; then nothing has changed.
@@ -91,7 +92,7 @@ class KvCache {
   /// The remembered key mask of a row: [capacity], by slot.
   [[nodiscard]] const std::uint8_t* key_mask(Index batch) const noexcept { return key_mask_ + batch * shape_.capacity; }
 
- private:
+private:
   struct Header;
   [[nodiscard]] Header* header() const noexcept;
   [[nodiscard]] Index slots_in_use() const noexcept;

@@ -53,7 +53,8 @@ struct RowBlock {
                    bias.key_stride);
     }
     if (call.scores.alibi_slopes != nullptr) {
-      add_distance_penalty_row(scores(), keys.count(), keys.from, rows.position[row], call.scores.alibi_slopes[rows.head]);
+      add_distance_penalty_row(scores(), keys.count(), keys.from, rows.position[row],
+                               call.scores.alibi_slopes[rows.head]);
     }
   }
 
@@ -69,8 +70,8 @@ struct RowBlock {
       const float* weights = scores() + (part.from - keys.from);
       const std::uint8_t* seen = visible != nullptr ? visible + (part.from - keys.from) : nullptr;
       if (run.values.floats != nullptr) {
-        accumulate_rows(run.values.floats + skip * run.values.stride, run.values.stride, part.count(), weights, seen, width,
-                        sums);
+        accumulate_rows(run.values.floats + skip * run.values.stride, run.values.stride, part.count(), weights, seen,
+                        width, sums);
       } else {
         accumulate_rows_int8(run.values.bytes + skip * run.values.stride, run.values.scales + skip, run.values.stride,
                              part.count(), weights, seen, width, sums);
@@ -98,17 +99,16 @@ void attend_block(const RowBlock& block, const Look& look) noexcept {
   block.cap();
   block.add_biases();
   if (visible != nullptr) hide_row(block.scores(), block.keys.count(), visible);
-  work.correction[block.row] =
-      exponentiate_row(work.scores + first, (end - first) / simd::lanes, work.state->maximum + block.row,
-                       work.state->sum + block.row);
+  work.correction[block.row] = exponentiate_row(work.scores + first, (end - first) / simd::lanes,
+                                                work.state->maximum + block.row, work.state->sum + block.row);
   look.take_row(block.row, block.keys, block.scores(), work);
   block.accumulate(visible);
 }
 
 }  // namespace
 
-const float* row_scores(const AttentionCall& call, const KeySource& source, const TileRows& rows, Index row, KeyRange keys,
-                        WeightsKind stage, Workspace& work) noexcept {
+const float* row_scores(const AttentionCall& call, const KeySource& source, const TileRows& rows, Index row,
+                        KeyRange keys, WeightsKind stage, Workspace& work) noexcept {
   const RowBlock block{call, source, rows, work, row, keys};
   std::fill_n(block.scores(), keys.count(), 0.0F);  // what columns without a token score
   block.multiply();

@@ -16,7 +16,7 @@ void attend_rows(const AttentionCall& call, const KeySource& source, const TileR
                  Workspace& work) noexcept;
 
 /// One row's scores for the keys of one block, up to the wanted stage: the very ones that attend_rows sees. They begin at the result.
-const float* row_scores(const AttentionCall& call, const KeySource& source, const TileRows& rows, Index row, KeyRange keys,
-                        WeightsKind stage, Workspace& work) noexcept;
+const float* row_scores(const AttentionCall& call, const KeySource& source, const TileRows& rows, Index row,
+                        KeyRange keys, WeightsKind stage, Workspace& work) noexcept;
 
 }  // namespace lookback

@@ -111,8 +111,8 @@ void finish_rows(const AttentionCall& call, const TileRows& rows, Workspace& wor
                      call.outputs.output.row(rows.batch, rows.head, rows.first_query + row));
     if (call.outputs.log_sum_exp == nullptr) continue;
     const Index at = (rows.batch * call.shape.heads + rows.head) * call.shape.query_length + rows.first_query + row;
-    call.outputs.log_sum_exp[at] = static_cast<float>(
-        static_cast<double>(work.state->maximum[row]) + std::log(static_cast<double>(sum)));
+    call.outputs.log_sum_exp[at] =
+        static_cast<float>(static_cast<double>(work.state->maximum[row]) + std::log(static_cast<double>(sum)));
   }
 }
 

@@ -10,13 +10,13 @@
 namespace lookback {
 
 class KeySource {
- public:
+public:
   /// With a cache, `call` is what columns_of_cache made of the caller's: visibility says where each row's tokens begin and end.
   KeySource(const AttentionCall& call, Index batch, Index kv_head) noexcept;
 
   struct Run {
     KeyRange columns;
-    KvCache::Rows keys;    ///< row of columns.from
+    KvCache::Rows keys;  ///< row of columns.from
     KvCache::Rows values;
   };
   [[nodiscard]] const Run* begin() const noexcept { return runs_; }
@@ -25,7 +25,7 @@ class KeySource {
   /// Whether keys have to be converted to float32 before a tile can read them.
   [[nodiscard]] bool needs_conversion() const noexcept { return needs_conversion_; }
 
- private:
+private:
   void add(KeyRange columns, const KvCache::Rows& keys, const KvCache::Rows& values) noexcept;
 
   Run runs_[3];

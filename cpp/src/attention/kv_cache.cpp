@@ -78,8 +78,9 @@ Status KvCache::create(const KvCacheShape& shape, void* memory) noexcept {
 
 KvCache::KvCache(void* memory) noexcept : memory_(memory) {
   const Header& head = *header();
-  shape_ = {head.batch,    head.kv_heads, head.head_dim, head.value_dim,
-            head.capacity, static_cast<CacheType>(head.type), head.rolling != 0};
+  shape_ = {head.batch,       head.kv_heads, head.head_dim,
+            head.value_dim,   head.capacity, static_cast<CacheType>(head.type),
+            head.rolling != 0};
   const Layout layout(shape_, sizeof(Header));
   lengths_ = at<std::int32_t>(memory, layout.lengths);
   first_positions_ = at<std::int32_t>(memory, layout.first_positions);
@@ -138,7 +139,8 @@ KvCache::Rows KvCache::key_rows(Index batch, Index kv_head, Index slot) const no
 }
 
 KvCache::Rows KvCache::value_rows(Index batch, Index kv_head, Index slot) const noexcept {
-  return rows_from(values_, value_scales_, shape_.value_dim, (batch * shape_.kv_heads + kv_head) * shape_.capacity + slot);
+  return rows_from(values_, value_scales_, shape_.value_dim,
+                   (batch * shape_.kv_heads + kv_head) * shape_.capacity + slot);
 }
 
 Status KvCache::check_append(const Tokens& tokens) const noexcept {
@@ -257,7 +259,8 @@ void KvCache::save(std::uint8_t* target) const noexcept {
 Status KvCache::load(const std::uint8_t* source, double byte_count) noexcept {
   const Index batch = shape_.batch;
   const std::size_t rows_bytes = static_cast<std::size_t>(batch) * sizeof(std::int32_t);
-  if (source == nullptr || byte_count < static_cast<double>(sizeof(Header) + 2 * rows_bytes)) return Status::invalid_cache;
+  if (source == nullptr || byte_count < static_cast<double>(sizeof(Header) + 2 * rows_bytes))
+    return Status::invalid_cache;
   Header saved;
   std::memcpy(&saved, source, sizeof saved);
   Header expected = *header();
@@ -272,7 +275,8 @@ Status KvCache::load(const std::uint8_t* source, double byte_count) noexcept {
     std::int32_t length = 0;
     std::int32_t first = 0;
     std::memcpy(&length, source + sizeof saved + static_cast<std::size_t>(row) * sizeof length, sizeof length);
-    std::memcpy(&first, source + sizeof saved + rows_bytes + static_cast<std::size_t>(row) * sizeof first, sizeof first);
+    std::memcpy(&first, source + sizeof saved + rows_bytes + static_cast<std::size_t>(row) * sizeof first,
+                sizeof first);
     const bool fits = shape_.rolling || length <= shape_.capacity;
     if (length < 0 || first < 0 || first > length || length - first > shape_.capacity || !fits) {
       return Status::invalid_cache;
@@ -284,8 +288,8 @@ Status KvCache::load(const std::uint8_t* source, double byte_count) noexcept {
   const double element = shape_.type == CacheType::int8 ? sizeof(std::int8_t) : sizeof(float);
   const double scales = shape_.type == CacheType::int8 ? 2 * sizeof(float) : 0;
   const double per_head = static_cast<double>(shape_.head_dim + shape_.value_dim) * element + scales;
-  const double expected_bytes =
-      static_cast<double>(sizeof saved + 2 * rows_bytes) + tokens * (1 + static_cast<double>(shape_.kv_heads) * per_head);
+  const double expected_bytes = static_cast<double>(sizeof saved + 2 * rows_bytes) +
+                                tokens * (1 + static_cast<double>(shape_.kv_heads) * per_head);
   if (byte_count != expected_bytes) return Status::invalid_cache;
 
   std::memcpy(lengths_, source + sizeof saved, rows_bytes);  // slots_in_use() counts on it

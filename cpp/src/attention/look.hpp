@@ -11,7 +11,7 @@ namespace lookback {
 
 /// Follows one query tile of the forward pass.
 class Look {
- public:
+public:
   /// `tile_keys` is what the tile's bands allow.
   Look(const AttentionCall& call, const KeySource& source, const TileRows& rows, KeyRange tile_keys) noexcept;
 
@@ -25,7 +25,7 @@ class Look {
   /// After the last block, when maxima and sums are final.
   void finish(Workspace& work) const noexcept;
 
- private:
+private:
   [[nodiscard]] float* requested_row(Index slot, Index row) const noexcept;
   [[nodiscard]] float* weight_row(Index row, const Workspace& work) const noexcept;
   [[nodiscard]] bool is_requested(Index row) const noexcept { return row >= first_requested_ && row < end_requested_; }
@@ -38,10 +38,10 @@ class Look {
   const KeySource& source_;
   const TileRows& rows_;
   KeyRange tile_keys_;
-  Index first_slot_ = -1;         ///< of the request's heads the first that is this tile's
-  Index first_requested_ = 0;     ///< rows of the tile whose weights were asked for
+  Index first_slot_ = -1;      ///< of the request's heads the first that is this tile's
+  Index first_requested_ = 0;  ///< rows of the tile whose weights were asked for
   Index end_requested_ = 0;
-  Index first_followed_ = 0;      ///< rows whose softmax weights are needed, for the request or for a summary
+  Index first_followed_ = 0;  ///< rows whose softmax weights are needed, for the request or for a summary
   Index end_followed_ = 0;
 };
 

@@ -53,8 +53,7 @@ void pool_row(const SummaryRequest& request, const AttentionShape& shape, Index 
   auto cell = static_cast<Index>((static_cast<std::int64_t>(query) * rows + rows - 1) / shape.query_length);
   while (cell_start(cell + 1, rows, shape.query_length) <= query) ++cell;
   while (cell_start(cell, rows, shape.query_length) > query) --cell;
-  const Index height =
-      cell_start(cell + 1, rows, shape.query_length) - cell_start(cell, rows, shape.query_length);
+  const Index height = cell_start(cell + 1, rows, shape.query_length) - cell_start(cell, rows, shape.query_length);
   for (Index column = 0; column < request.map_columns; ++column) {
     double sum = 0.0;
     const Index end = cell_start(column + 1, request.map_columns, shape.key_length);

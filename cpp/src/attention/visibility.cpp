@@ -51,8 +51,7 @@ TileRows::TileRows(const AttentionCall& call, Index batch_row, Index head_number
       head(head_number),
       first_query(first),
       count(std::min(kernels::tile_queries, call.shape.query_length - first)) {
-  const std::int64_t offset =
-      call.visibility.query_offsets != nullptr ? call.visibility.query_offsets[batch_row] : 0;
+  const std::int64_t offset = call.visibility.query_offsets != nullptr ? call.visibility.query_offsets[batch_row] : 0;
   for (Index row = 0; row < kernels::tile_queries; ++row) {
     const std::int64_t at = first + std::min(row, count - 1) + offset;
     const KeyRange band = row_band(call, batch_row, at);
@@ -73,7 +72,8 @@ KeyRange TileRows::hull(Index first, Index row_count) const noexcept {
 }
 
 bool has_holes(const AttentionCall& call) noexcept {
-  return call.visibility.mask.data != nullptr || call.visibility.key_mask != nullptr || call.scores.bias.data != nullptr;
+  return call.visibility.mask.data != nullptr || call.visibility.key_mask != nullptr ||
+         call.scores.bias.data != nullptr;
 }
 
 Coverage visible_keys(const AttentionCall& call, const TileRows& rows, Index row, KeyRange keys,

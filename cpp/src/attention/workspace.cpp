@@ -14,7 +14,7 @@ constexpr double alignment = 64;
 
 /// Hands out consecutive parts. A double counts the bytes, so that a size beyond the address space is still a number.
 class Planner {
- public:
+public:
   explicit Planner(void* memory) noexcept : next_(static_cast<char*>(memory)) {}
 
   template <typename T>
@@ -29,7 +29,7 @@ class Planner {
 
   [[nodiscard]] double bytes() const noexcept { return bytes_; }
 
- private:
+private:
   char* next_;
   double bytes_ = 0;
 };
@@ -44,7 +44,8 @@ double plan(const AttentionCall& call, Planner& planner, Workspace& parts) noexc
   parts.accumulator_stride = parts.value_panel_count * panel_width;
   parts.query_panels = planner.take<float>(depth * tile_queries);
   parts.scores = planner.take<float>(static_cast<double>(block_keys * tile_queries));
-  parts.accumulators = planner.take<float>(static_cast<double>(tile_queries) * static_cast<double>(parts.accumulator_stride));
+  parts.accumulators =
+      planner.take<float>(static_cast<double>(tile_queries) * static_cast<double>(parts.accumulator_stride));
   if (!is_decode(call)) {
     parts.value_panels = planner.take<float>(static_cast<double>(parts.accumulator_stride) * key_length);
   }
@@ -54,7 +55,8 @@ double plan(const AttentionCall& call, Planner& planner, Workspace& parts) noexc
   parts.state = planner.take<RowState>(1);
   parts.correction = planner.take<float>(tile_queries);
   if (block_count(shape.key_length) > group_blocks) {
-    parts.totals = planner.take<float>(static_cast<double>(tile_queries) * static_cast<double>(parts.accumulator_stride));
+    parts.totals =
+        planner.take<float>(static_cast<double>(tile_queries) * static_cast<double>(parts.accumulator_stride));
     parts.total_state = planner.take<RowState>(1);
   }
   if (call.inputs.cache && call.inputs.cache.shape().type == CacheType::int8) {

@@ -11,19 +11,19 @@
 namespace lookback {
 
 struct Workspace {
-  float* query_panels = nullptr;        ///< [tile_panels][D][panel_width]: a tile's queries, scaled
-  float* scores = nullptr;              ///< [block_keys][tile_queries]: scores, then probabilities
-  float* accumulators = nullptr;        ///< [tile_queries][accumulator_stride]: output before normalisation
-  float* value_panels = nullptr;        ///< [Dv / panel_width][Lk][panel_width]: one head's values, packed
-  float* block_maxima = nullptr;        ///< [blocks][tile_queries]: the maximum in force at each block (for weights)
+  float* query_panels = nullptr;  ///< [tile_panels][D][panel_width]: a tile's queries, scaled
+  float* scores = nullptr;        ///< [block_keys][tile_queries]: scores, then probabilities
+  float* accumulators = nullptr;  ///< [tile_queries][accumulator_stride]: output before normalisation
+  float* value_panels = nullptr;  ///< [Dv / panel_width][Lk][panel_width]: one head's values, packed
+  float* block_maxima = nullptr;  ///< [blocks][tile_queries]: the maximum in force at each block (for weights)
   std::uint8_t* block_is_finite = nullptr;  ///< [blocks]: whether the block's values are
-  std::uint8_t* visible = nullptr;      ///< [panel_width][block_keys]
+  std::uint8_t* visible = nullptr;          ///< [panel_width][block_keys]
   kernels::RowState* state = nullptr;
-  float* totals = nullptr;              ///< [tile_queries][accumulator_stride]: see totals.hpp; only where there are several groups
+  float* totals = nullptr;  ///< [tile_queries][accumulator_stride]: see totals.hpp; only where there are several groups
   kernels::RowState* total_state = nullptr;
-  float* correction = nullptr;          ///< [tile_queries]
-  float* converted_rows = nullptr;      ///< [block_keys][max(D, Dv)]: rows of an int8 cache as float32
-  float* weight_rows = nullptr;         ///< [tile_queries][Lk]: a tile's weights, for summaries
+  float* correction = nullptr;      ///< [tile_queries]
+  float* converted_rows = nullptr;  ///< [block_keys][max(D, Dv)]: rows of an int8 cache as float32
+  float* weight_rows = nullptr;     ///< [tile_queries][Lk]: a tile's weights, for summaries
   Index value_panel_count = 0;
   Index value_panel_stride = 0;
   Index accumulator_stride = 0;
@@ -38,8 +38,9 @@ struct CacheWorkspace {
   std::int32_t* starts = nullptr;    ///< [B]: column of its oldest token
   std::int32_t* ends = nullptr;      ///< [B]: column after its last token
   std::uint8_t* key_mask = nullptr;  ///< [B, Lk]
-  float* new_keys = nullptr;         ///< [B, Hkv, new_length, D]: new tokens as the cache will store them, where it rolls in int8
-  float* new_values = nullptr;       ///< [B, Hkv, new_length, Dv]
+  float* new_keys =
+      nullptr;  ///< [B, Hkv, new_length, D]: new tokens as the cache will store them, where it rolls in int8
+  float* new_values = nullptr;  ///< [B, Hkv, new_length, Dv]
 
   [[nodiscard]] static double bytes(const AttentionCall& call) noexcept;
   CacheWorkspace(const AttentionCall& call, void* memory) noexcept;

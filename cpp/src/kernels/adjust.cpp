@@ -47,8 +47,8 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
   }
 }
 
-[[gnu::noinline]] void add_distance_penalty(float* scores, Index key_count, Index first_key, const std::int32_t* positions,
-                                            float slope) noexcept {
+[[gnu::noinline]] void add_distance_penalty(float* scores, Index key_count, Index first_key,
+                                            const std::int32_t* positions, float slope) noexcept {
   const Batch factor = simd::splat(-slope);
   for (Index lane = 0; lane < panel_width; lane += simd::lanes) {
     alignas(64) float position[simd::lanes];

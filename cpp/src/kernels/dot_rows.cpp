@@ -22,7 +22,9 @@ struct Int8Rows {
   const std::int8_t* data;
   const float* scales;
   Index stride;
-  [[nodiscard]] Batch load(Index row, Index column) const noexcept { return simd::load_int8(data + row * stride + column); }
+  [[nodiscard]] Batch load(Index row, Index column) const noexcept {
+    return simd::load_int8(data + row * stride + column);
+  }
   [[nodiscard]] float at(Index row, Index column) const noexcept {
     return static_cast<float>(data[row * stride + column]);
   }
@@ -72,7 +74,8 @@ template <typename Rows>
                                         const std::uint8_t* visible, Index first_column, float* sums) noexcept {
   Batch sum[strip_batches];
 #pragma clang loop unroll(full)
-  for (Index batch = 0; batch < strip_batches; ++batch) sum[batch] = simd::load(sums + first_column + batch * simd::lanes);
+  for (Index batch = 0; batch < strip_batches; ++batch)
+    sum[batch] = simd::load(sums + first_column + batch * simd::lanes);
 #pragma clang loop unroll(disable)
   for (Index row = 0; row < row_count; ++row) {
     if (visible != nullptr && visible[row] == 0) continue;
@@ -83,13 +86,15 @@ template <typename Rows>
     }
   }
 #pragma clang loop unroll(full)
-  for (Index batch = 0; batch < strip_batches; ++batch) simd::store(sums + first_column + batch * simd::lanes, sum[batch]);
+  for (Index batch = 0; batch < strip_batches; ++batch)
+    simd::store(sums + first_column + batch * simd::lanes, sum[batch]);
 }
 
 /// Columns that fill no strip: batch by batch, then one by one.
 template <typename Rows>
-[[gnu::noinline]] void accumulate_rest(const Rows& rows, Index row_count, const float* weights, const std::uint8_t* visible,
-                                       Index first_column, Index column_count, float* sums) noexcept {
+[[gnu::noinline]] void accumulate_rest(const Rows& rows, Index row_count, const float* weights,
+                                       const std::uint8_t* visible, Index first_column, Index column_count,
+                                       float* sums) noexcept {
   for (Index row = 0; row < row_count; ++row) {
     if (visible != nullptr && visible[row] == 0) continue;
     const float weight = weights[row] * rows.scale(row);
@@ -113,7 +118,8 @@ void accumulate_all(const Rows& rows, Index row_count, const float* weights, con
 
 }  // namespace
 
-void dot_rows(const float* rows, Index row_stride, Index row_count, const float* query, Index depth, float* out) noexcept {
+void dot_rows(const float* rows, Index row_stride, Index row_count, const float* query, Index depth,
+              float* out) noexcept {
   dot_all(FloatRows{rows, row_stride}, row_count, query, depth, out);
 }
 

@@ -12,7 +12,8 @@
 
 namespace lookback::kernels {
 
-void dot_rows(const float* rows, Index row_stride, Index row_count, const float* query, Index depth, float* out) noexcept;
+void dot_rows(const float* rows, Index row_stride, Index row_count, const float* query, Index depth,
+              float* out) noexcept;
 
 /// Rows of int8 with a factor each, which multiplies the sum.
 void dot_rows_int8(const std::int8_t* rows, const float* scales, Index row_stride, Index row_count, const float* query,

@@ -4,8 +4,8 @@ namespace lookback::kernels {
 
 using simd::Batch;
 
-[[gnu::noinline]] void pack_rows_as_lanes(const float* rows, Index row_stride, Index row_count, Index depth, float factor,
-                                          float* panel) noexcept {
+[[gnu::noinline]] void pack_rows_as_lanes(const float* rows, Index row_stride, Index row_count, Index depth,
+                                          float factor, float* panel) noexcept {
   const Batch scale = simd::splat(factor);
   for (Index first_lane = 0; first_lane < panel_width; first_lane += simd::lanes) {
     Index d = 0;
@@ -34,8 +34,8 @@ using simd::Batch;
   }
 }
 
-[[gnu::noinline]] bool pack_columns(const float* rows, Index row_stride, Index row_count, Index column_count, float* panels,
-                                    Index panel_stride) noexcept {
+[[gnu::noinline]] bool pack_columns(const float* rows, Index row_stride, Index row_count, Index column_count,
+                                    float* panels, Index panel_stride) noexcept {
   // x · 0 is 0 for finite x and NaN otherwise, and NaN survives every sum.
   const Batch zero = simd::splat(0.0F);
   Batch witness = zero;

@@ -27,7 +27,8 @@ struct Sums {
 
   /// d in [0, count), at least one. Four by four, with a way out after each: a plain unrolled loop is one basic block, in which
   /// LLVM's wasm backend gathers each sum's multiply-adds and spills all of their operands.
-  [[gnu::always_inline]] void multiply_all(const float* rows, Index row_stride, const float* panel, Index count) noexcept {
+  [[gnu::always_inline]] void multiply_all(const float* rows, Index row_stride, const float* panel,
+                                           Index count) noexcept {
     const float* row[Rows];
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r) row[r] = rows + r * row_stride;
@@ -75,7 +76,8 @@ template <int Rows, bool Later>
 template <int Rows>
 void multiply_row_group(const float* rows, Index row_stride, const float* panel, Index depth, const float* initial,
                         float* out, Index out_stride) noexcept {
-  multiply_part<Rows, false>(rows, row_stride, panel, depth < part_length ? depth : part_length, initial, out, out_stride);
+  multiply_part<Rows, false>(rows, row_stride, panel, depth < part_length ? depth : part_length, initial, out,
+                             out_stride);
   for (Index done = part_length; done < depth; done += part_length) {
     const Index part = depth - done < part_length ? depth - done : part_length;
     multiply_part<Rows, true>(rows + done, row_stride, panel + done * panel_width, part, nullptr, out, out_stride);

@@ -84,7 +84,8 @@ inline float sum_of_lanes(Batch value) noexcept {
 /// `lanes` signed bytes as floats.
 inline Batch load_int8(const std::int8_t* source) noexcept {
 #if defined(__wasm_simd128__)
-  return wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(source))));
+  return wasm_f32x4_convert_i32x4(
+      wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(source))));
 #else
   alignas(64) float values[lanes];
   for (Index lane = 0; lane < lanes; ++lane) values[lane] = static_cast<float>(source[lane]);

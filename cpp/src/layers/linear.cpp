@@ -11,8 +11,8 @@ namespace {
 using namespace kernels;
 
 /// The last panel has fewer outputs than it is wide: a detour through a small buffer.
-void multiply_last_panel(const float* input, Index inputs, Index rows, const float* panel, const float* initial, Index outputs,
-                         Index output_stride, float* output) noexcept {
+void multiply_last_panel(const float* input, Index inputs, Index rows, const float* panel, const float* initial,
+                         Index outputs, Index output_stride, float* output) noexcept {
   for (Index row = 0; row < rows; row += register_rows) {
     float block[register_rows * panel_width];
     const Index row_count = std::min(register_rows, rows - row);
@@ -45,8 +45,8 @@ Status unpack_linear(const float* packed, Index inputs, Index outputs, float* we
   if (inputs < 1 || outputs < 1) return Status::invalid_shape;
   if (weight == nullptr || packed == nullptr) return Status::null_pointer;
   for (Index first = 0; first < outputs; first += panel_width) {
-    unpack_lanes_to_rows(packed + first * inputs, std::min(panel_width, outputs - first), inputs, weight + first * inputs,
-                         inputs);
+    unpack_lanes_to_rows(packed + first * inputs, std::min(panel_width, outputs - first), inputs,
+                         weight + first * inputs, inputs);
   }
   return Status::ok;
 }

@@ -33,7 +33,7 @@ struct Layout {
     return (queries + keys + values + heads_output + 2 * table + frequencies) * sizeof(float) + attention_bytes;
   }
 
- private:
+private:
   static double rows(Index batch, Index length, Index width) noexcept {
     const double floats = static_cast<double>(batch) * static_cast<double>(length) * static_cast<double>(width);
     return floats + static_cast<double>(alignment_floats);
@@ -42,7 +42,7 @@ struct Layout {
 
 /// Hands out the parts.
 class Parts {
- public:
+public:
   explicit Parts(void* workspace) noexcept : next_(static_cast<float*>(workspace)) {}
 
   float* take(double floats) noexcept {
@@ -53,7 +53,7 @@ class Parts {
 
   [[nodiscard]] void* rest() const noexcept { return next_; }
 
- private:
+private:
   float* next_;
 };
 
@@ -104,7 +104,8 @@ BasicView<T> split_heads(T* data, Index length, Index heads, Index width) noexce
 }
 
 /// Turns queries and keys in place.
-Status turn(const MultiHeadAttentionCall& call, const Layout& layout, Parts& parts, float* queries, float* keys) noexcept {
+Status turn(const MultiHeadAttentionCall& call, const Layout& layout, Parts& parts, float* queries,
+            float* keys) noexcept {
   const AttentionShape& shape = call.attention.shape;
   float* cosines = parts.take(layout.table);
   float* sines = parts.take(layout.table);
@@ -114,9 +115,9 @@ Status turn(const MultiHeadAttentionCall& call, const Layout& layout, Parts& par
     float* data = is_key ? keys : queries;
     const Index heads = is_key ? shape.kv_heads : shape.heads;
     const Status status = rotary_apply({split_heads<const float>(data, shape.query_length, heads, shape.head_dim),
-                                        split_heads(data, shape.query_length, heads, shape.head_dim), shape.batch, heads,
-                                        shape.query_length, shape.head_dim, call.rotary.dims, call.rotary.interleaved,
-                                        cosines, sines, shape.query_length});
+                                        split_heads(data, shape.query_length, heads, shape.head_dim), shape.batch,
+                                        heads, shape.query_length, shape.head_dim, call.rotary.dims,
+                                        call.rotary.interleaved, cosines, sines, shape.query_length});
     if (status != Status::ok) return status;
   }
   return Status::ok;
@@ -134,7 +135,9 @@ Status project_memory(const MultiHeadAttentionCall& call, const Layout& layout, 
 
 }  // namespace
 
-double multi_head_attention_workspace_bytes(const MultiHeadAttentionCall& call) noexcept { return Layout(call).bytes(); }
+double multi_head_attention_workspace_bytes(const MultiHeadAttentionCall& call) noexcept {
+  return Layout(call).bytes();
+}
 
 Status multi_head_attention_forward(const MultiHeadAttentionCall& call, void* workspace,
                                     std::size_t workspace_bytes) noexcept {

@@ -95,8 +95,8 @@ void rotary_frequencies(const RotaryOptions& options, double* frequencies) noexc
   }
 }
 
-void rotary_table(const RotaryOptions& options, const std::int32_t* positions, Index count, double* frequencies, float* cosines,
-                  float* sines) noexcept {
+void rotary_table(const RotaryOptions& options, const std::int32_t* positions, Index count, double* frequencies,
+                  float* cosines, float* sines) noexcept {
   rotary_frequencies(options, frequencies);
   const double scale = amplitude(options);
   const Index half = options.dims / 2;
