@@ -50,7 +50,13 @@ export async function check() {
     [
       "laws",
       process.execPath,
-      ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning", jest, "--selectProjects", "js", "laws"],
+      [
+        "--experimental-vm-modules",
+        "--disable-warning=ExperimentalWarning",
+        jest,
+        "--selectProjects=js",
+        "--testPathPatterns=laws",
+      ],
     ],
   ];
   let failed = 0;
