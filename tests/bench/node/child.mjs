@@ -48,7 +48,7 @@ export function ask(node, file, task, onMessage = () => {}) {
 /** @param {string} complaints */
 function lastWords(complaints) {
   const lines = complaints.split("\n").map((line) => line.trim());
-  return lines.find((line) => /^(\w*Error|RuntimeError|FATAL)\b/.test(line)) ?? lines.filter(Boolean).at(-1);
+  return lines.find((line) => /^(\w*Error|FATAL)\b/.test(line));
 }
 
 /**
