@@ -22,8 +22,8 @@ async function files(...patterns) {
 export async function check() {
   const tools = findTools();
   const cpp = await files("*.cpp", "*.hpp");
-  const native = await files("cpp/**/*.cpp", "tests/cpp/**/*.cpp");
-  const bindings = await files("bindings/**/*.cpp");
+  const native = await files("cpp/*.cpp", "tests/cpp/*.cpp");
+  const bindings = await files("bindings/*.cpp");
   // em++ tells its compiler where its system is; clang-tidy has to be told, too.
   const cache = (await run(join(tools.emscripten ?? "", "em-config"), ["CACHE"])).trim();
   const emscripten = ["--target=wasm32-unknown-emscripten", `--sysroot=${join(cache, "sysroot")}`];

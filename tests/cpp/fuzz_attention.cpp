@@ -9,7 +9,9 @@
 
 #include "problem.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+// libFuzzer gives the name.
+extern "C" int LLVMFuzzerTestOneInput(  // NOLINT(readability-identifier-naming)
+    const std::uint8_t* data, std::size_t size) {
   using namespace lookback::test;
   Random random(data, size);
   const Problem problem = random_problem(random);

@@ -12,12 +12,12 @@ struct Projection {
   Index inputs, outputs;
   std::vector<float> weight, bias, panels;
 
-  Projection(Index inputs_, Index outputs_, bool with_bias, Random& random)
-      : inputs(inputs_),
-        outputs(outputs_),
-        weight(random.vector(inputs_ * outputs_, 0.5F)),
-        bias(with_bias ? random.vector(outputs_) : std::vector<float>{}),
-        panels(static_cast<std::size_t>(packed_linear_bytes(inputs_, outputs_) / sizeof(float))) {
+  Projection(Index input_count, Index output_count, bool with_bias, Random& random)
+      : inputs(input_count),
+        outputs(output_count),
+        weight(random.vector(input_count * output_count, 0.5F)),
+        bias(with_bias ? random.vector(output_count) : std::vector<float>{}),
+        panels(static_cast<std::size_t>(packed_linear_bytes(input_count, output_count) / sizeof(float))) {
     EXPECT_EQ(pack_linear(weight.data(), inputs, outputs, panels.data()), Status::ok);
   }
 
@@ -45,18 +45,18 @@ struct Layer {
   std::vector<float> input, memory_keys, memory_values, output, log_sum_exp, weights;
   MultiHeadAttentionCall call;
 
-  Layer(const AttentionShape& shape_, const Dimensions& dimensions)
-      : shape(shape_),
-        query(dimensions.embed_dim, shape_.heads * shape_.head_dim, dimensions.bias, random),
-        key(dimensions.key_dim, shape_.kv_heads * shape_.head_dim, dimensions.bias, random),
-        value(dimensions.value_dim, shape_.kv_heads * shape_.value_dim, dimensions.bias, random),
-        output_projection(shape_.heads * shape_.value_dim, dimensions.outputs, dimensions.bias, random),
-        input(random.vector(shape_.batch * shape_.query_length * dimensions.embed_dim)),
-        memory_keys(random.vector(shape_.batch * shape_.key_length * dimensions.key_dim)),
-        memory_values(random.vector(shape_.batch * shape_.key_length * dimensions.value_dim)),
-        output(static_cast<std::size_t>(shape_.batch * shape_.query_length * dimensions.outputs), untouched),
-        log_sum_exp(static_cast<std::size_t>(shape_.batch * shape_.heads * shape_.query_length), untouched),
-        weights(static_cast<std::size_t>(shape_.batch * shape_.heads * shape_.query_length * shape_.key_length),
+  Layer(const AttentionShape& extents, const Dimensions& dimensions)
+      : shape(extents),
+        query(dimensions.embed_dim, extents.heads * extents.head_dim, dimensions.bias, random),
+        key(dimensions.key_dim, extents.kv_heads * extents.head_dim, dimensions.bias, random),
+        value(dimensions.value_dim, extents.kv_heads * extents.value_dim, dimensions.bias, random),
+        output_projection(extents.heads * extents.value_dim, dimensions.outputs, dimensions.bias, random),
+        input(random.vector(extents.batch * extents.query_length * dimensions.embed_dim)),
+        memory_keys(random.vector(extents.batch * extents.key_length * dimensions.key_dim)),
+        memory_values(random.vector(extents.batch * extents.key_length * dimensions.value_dim)),
+        output(static_cast<std::size_t>(extents.batch * extents.query_length * dimensions.outputs), untouched),
+        log_sum_exp(static_cast<std::size_t>(extents.batch * extents.heads * extents.query_length), untouched),
+        weights(static_cast<std::size_t>(extents.batch * extents.heads * extents.query_length * extents.key_length),
                 untouched) {
     call.attention.shape = shape;
     call.attention.scores.scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim));
