@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { FloatTensor, MaskTensor, Tensor } from "./types.js";
+import type { FloatTensor, MaskData, MaskTensor, Tensor, TypedTensor } from "./types.js";
 
 export interface KvCacheConfig {
   batch: number;
@@ -20,9 +20,9 @@ export interface KvCacheConfig {
 
 export interface KvCacheAppendOptions {
   /** Valid new tokens of each row: only these are stored. */
-  keyLengths?: readonly number[] | Int32Array | BigInt64Array;
+  keyLengths?: readonly number[] | Int32Array | BigInt64Array | TypedTensor;
   /** [B, new tokens], 1 = a real token; remembered. */
-  keyMask?: MaskTensor | MaskTensor["data"] | readonly number[];
+  keyMask?: MaskTensor | MaskData | readonly number[];
 }
 
 /** Keys and values of the tokens so far, in wasm memory. Give it as `cache` to attention or to a layer. After an error nothing has changed. */

@@ -10,11 +10,21 @@ export interface TensorLike<Data = ArrayLike<number> | ArrayBufferView> {
   readonly dims: readonly number[];
 }
 
-/** Float data that may enter a calculation: float32, or Float16Array where the engine has it (converted). */
-export type FloatTensor = TensorLike<Float32Array | ArrayBufferView> | WasmTensor;
+/** A tensor of onnxruntime or transformers.js, where only `type` tells (at run time) what the data is; here it is checked. */
+export interface TypedTensor {
+  readonly type: string;
+  readonly data: unknown;
+  readonly dims: readonly number[];
+}
 
-/** A boolean mask given as data: 1 (true) = may attend. */
-export type MaskTensor = TensorLike<Uint8Array | boolean[] | Int32Array | BigInt64Array>;
+/** Float data that may enter a calculation: float32, or Float16Array where the engine has it (converted). */
+export type FloatTensor = TensorLike<Float32Array | ArrayBufferView> | TypedTensor | WasmTensor;
+
+/** 1 (true) = may attend. */
+export type MaskData = Uint8Array | boolean[] | Int32Array | BigInt64Array;
+
+/** A boolean mask given as data. */
+export type MaskTensor = TensorLike<MaskData> | TypedTensor;
 
 /** A tensor that is returned: a plain copy outside of wasm memory. */
 export interface Tensor {

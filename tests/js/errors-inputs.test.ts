@@ -58,7 +58,7 @@ const REFUSALS: Refusal[] = [
     ["[an Array, an Array] without dims"],
     (lb) => loose(lb).attention([[1], [1]], x, x, h),
   ],
-  ["B4: dims as text", "bad-dims", ['["4", "4"]'], () => loose(masks).causal("4")],
+  ["B4: dims as text", "bad-dims", ['["4", "4"]'], () => masks.causal("4" as never)],
   ["B4: options that are no object", "bad-option", ["heads", "2"], (lb) => loose(lb).attention(x, x, x, 2)],
   ["R1: heads 0", "bad-option", ["heads", "integer ≥ 1", "received 0"], (lb) => lb.attention(x, x, x, { heads: 0 })],
   ["R1: heads as text", "bad-option", ["heads", '"2"'], (lb) => loose(lb).attention(x, x, x, { heads: "2" })],

@@ -1,5 +1,7 @@
 /** The public types, looked at by the compiler alone: results are as precise as the options, and unknown options are refused. */
+
 import { type AttentionOptions, createLookback, type Lookback, masks } from "lookback";
+import type { Tensor as OnnxTensor } from "onnxruntime-web";
 
 declare const lb: Lookback;
 const x = { data: new Float32Array(4), dims: [1, 4] };
@@ -12,6 +14,15 @@ lb.attention(x, x, x, { heads: 1 }).weights.data;
 lb.attention(x, x, x, { heads: 1, isCausal: true });
 declare const t: ReturnType<typeof lb.tensor>;
 lb.attention(t, t, t, { heads: 1, out: { output: t } }).output.read();
+declare const onnx: OnnxTensor;
+lb.attention(onnx, onnx, onnx, { heads: 1, mask: onnx, keyMask: onnx, keyLengths: onnx }).output.data;
+// What transformers.js calls DataArray.
+declare const transformers: { type: string; dims: number[]; data: Float32Array | BigInt64Array | unknown[] };
+lb.attention(transformers, transformers, transformers, { heads: 1, mask: transformers });
+// @ts-expect-error numbers in a list are no float data
+lb.attention({ data: [1], dims: [1, 1] }, x, x, { heads: 1 });
+// @ts-expect-error neither are they in keyMask
+lb.attention(x, x, x, { heads: 1, keyMask: "1" });
 const o: AttentionOptions = { heads: 1, causal: true };
 lb.attention(x, x, x, o).output.data;
 lb.attention(x, x, x, { ...o, weights: "scores" }).weights.data;
