@@ -74,16 +74,21 @@ void accumulate_carefully(const AttentionCall& call, const TileRows& rows, KeyRa
 }
 
 void accumulate(const TileRows& rows, KeyRange keys, Workspace& work) noexcept {
+  constexpr Index most_groups = (tile_queries + register_rows - 1) / register_rows;
+  KeyRange seen_by_group[most_groups];
+  for (Index first = 0; first < rows.count; first += register_rows) {
+    const Index row_count = std::min(register_rows, rows.count - first);
+    seen_by_group[first / register_rows] = intersect(keys, rows.hull(first, row_count));
+  }
   for (Index panel = 0; panel < work.value_panel_count; ++panel) {
     for (Index first = 0; first < rows.count; first += register_rows) {
-      const Index row_count = std::min(register_rows, rows.count - first);
-      const KeyRange range = intersect(keys, rows.hull(first, row_count));
+      const KeyRange range = seen_by_group[first / register_rows];
       if (range.empty()) continue;
-      accumulate_values(work.scores + (range.from % block_keys) * tile_queries + first, row_count,
-                        work.value_panels + panel * work.value_panel_stride + range.from * panel_width, range.count(),
-                        work.correction + first,
-                        work.accumulators + first * work.accumulator_stride + panel * panel_width,
-                        work.accumulator_stride);
+      accumulate_values(
+          work.scores + (range.from % block_keys) * tile_queries + first, std::min(register_rows, rows.count - first),
+          work.value_panels + panel * work.value_panel_stride + range.from * panel_width, range.count(),
+          work.correction + first, work.accumulators + first * work.accumulator_stride + panel * panel_width,
+          work.accumulator_stride);
     }
   }
 }
