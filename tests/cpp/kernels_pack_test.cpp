@@ -100,14 +100,22 @@ TEST(pack, R10_the_largest_numbers_side_by_side_are_still_finite) {
   EXPECT_TRUE(pack_columns(rows, panel_width + 1, 4, panel_width + 1, panels, 4 * panel_width));
 }
 
-TEST(pack, unpack_query_lane_reads_one_lane_of_every_key) {
+TEST(pack, unpack_query_lanes_makes_rows_of_any_lanes) {
   Random random(5);
-  for (const Index key_count : tail_lengths(4)) {
+  for (const Index key_count : tail_lengths(simd::lanes)) {
     Unaligned block(random.vector(key_count * kernels::tile_queries));
-    for (const Index lane : {Index{0}, panel_width, kernels::tile_queries - 1}) {
-      Unaligned out(key_count, untouched);
-      kernels::unpack_query_lane(block.data(), lane, key_count, out.data());
-      for (Index key = 0; key < key_count; ++key) ASSERT_EQ(out[key], block[key * kernels::tile_queries + lane]);
+    for (const Index first : {Index{0}, Index{3}, panel_width}) {
+      for (const Index row_count : {Index{1}, simd::lanes, simd::lanes + 1, kernels::tile_queries - first}) {
+        if (key_count == 0) continue;
+        const Index row_stride = key_count + 3;
+        Unaligned rows((row_count - 1) * row_stride + key_count, untouched);
+        kernels::unpack_query_lanes(block.data() + first, row_count, key_count, rows.data(), row_stride);
+        for (Index at = 0; at < rows.size(); ++at) {
+          const Index key = at % row_stride;
+          const Index lane = first + at / row_stride;
+          ASSERT_TRUE(same_bits(rows[at], key < key_count ? block[key * kernels::tile_queries + lane] : untouched));
+        }
+      }
     }
   }
 }

@@ -55,10 +55,9 @@ float* Look::weight_row(Index row, const Workspace& work) const noexcept {
 void Look::take_block(KeyRange keys, Workspace& work) const noexcept {
   if (first_followed_ == end_followed_) return;
   std::copy_n(work.state->maximum, tile_queries, work.block_maxima + keys.from / block_keys * tile_queries);
-  for (Index row = first_followed_; row < end_followed_; ++row) {
-    unpack_query_lane(work.scores + (keys.from % block_keys) * tile_queries, row, keys.count(),
-                      weight_row(row, work) + keys.from);
-  }
+  unpack_query_lanes(work.scores + (keys.from % block_keys) * tile_queries + first_followed_,
+                     end_followed_ - first_followed_, keys.count(), weight_row(first_followed_, work) + keys.from,
+                     call_.shape.key_length);
 }
 
 void Look::begin_rows(Workspace& work) const noexcept {

@@ -22,24 +22,31 @@ KeyRange row_band(const AttentionCall& call, Index batch, std::int64_t position)
   return {static_cast<std::int32_t>(from), static_cast<std::int32_t>(to)};
 }
 
-void intersect_bytes(const std::uint8_t* source, Index stride, Index count, std::uint8_t* visible) noexcept {
-  if (stride == 0) {
-    if (*source == 0) std::memset(visible, 0, static_cast<std::size_t>(count));
+/// visible[key] &= source says so; with `first` it becomes what the source says.
+template <typename Source, typename Says>
+void intersect_source(const Source* source, Index stride, Index count, bool first, std::uint8_t* visible,
+                      Says says) noexcept {
+  if (stride == 1 && first) {
+    for (Index key = 0; key < count; ++key) visible[key] = static_cast<std::uint8_t>(says(source[key]));
     return;
   }
+  if (first) std::memset(visible, 1, static_cast<std::size_t>(count));
   if (stride == 1) {
-    for (Index key = 0; key < count; ++key) visible[key] &= static_cast<std::uint8_t>(source[key] != 0);
+    for (Index key = 0; key < count; ++key) visible[key] &= static_cast<std::uint8_t>(says(source[key]));
     return;
   }
-  for (Index key = 0; key < count; ++key) visible[key] &= static_cast<std::uint8_t>(source[key * stride] != 0);
+  for (Index key = 0; key < count; ++key) visible[key] &= static_cast<std::uint8_t>(says(source[key * stride]));
 }
 
-void intersect_bias(const float* source, Index stride, Index count, std::uint8_t* visible) noexcept {
+void intersect_bytes(const std::uint8_t* source, Index stride, Index count, bool first,
+                     std::uint8_t* visible) noexcept {
+  intersect_source(source, stride, count, first, visible, [](std::uint8_t byte) { return byte != 0; });
+}
+
+void intersect_bias(const float* source, Index stride, Index count, bool first, std::uint8_t* visible) noexcept {
   constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-  for (Index key = 0; key < count; ++key) {
-    // Not `>`: a NaN does not mask.
-    visible[key] &= static_cast<std::uint8_t>(!(source[key * stride] == minus_infinity));
-  }
+  // Not `>`: a NaN does not mask.
+  intersect_source(source, stride, count, first, visible, [](float value) { return !(value == minus_infinity); });
 }
 
 }  // namespace
@@ -78,29 +85,43 @@ bool has_holes(const AttentionCall& call) noexcept {
 
 Coverage visible_keys(const AttentionCall& call, const TileRows& rows, Index row, KeyRange keys,
                       std::uint8_t* visible) noexcept {
-  const Index count = keys.count();
   const KeyRange band = intersect(keys, {rows.from[row], rows.to[row]});
-  std::memset(visible, 0, static_cast<std::size_t>(count));
-  if (band.empty()) return Coverage::none;
+  if (band.empty()) {
+    std::memset(visible, 0, static_cast<std::size_t>(keys.count()));
+    return Coverage::none;
+  }
+  const Index count = band.count();
   std::uint8_t* inside = visible + (band.from - keys.from);
-  std::memset(inside, 1, static_cast<std::size_t>(band.count()));
+  std::memset(visible, 0, static_cast<std::size_t>(band.from - keys.from));
+  std::memset(inside + count, 0, static_cast<std::size_t>(keys.to - band.to));
 
   const Index query = rows.first_query + std::min(row, rows.count - 1);
+  bool first = true;
   if (const MaskView& mask = call.visibility.mask; mask.data != nullptr) {
     const std::uint8_t* source = mask.row(rows.batch, rows.head, query) + band.from * mask.key_stride;
-    intersect_bytes(source, mask.key_stride, band.count(), inside);
+    intersect_bytes(source, mask.key_stride, count, first, inside);
+    first = false;
   }
   if (call.visibility.key_mask != nullptr) {
-    intersect_bytes(call.visibility.key_mask + rows.batch * call.shape.key_length + band.from, 1, band.count(), inside);
+    const std::uint8_t* source = call.visibility.key_mask + rows.batch * call.shape.key_length + band.from;
+    intersect_bytes(source, 1, count, first, inside);
+    first = false;
   }
   if (const BiasView& bias = call.scores.bias; bias.data != nullptr) {
     const float* source = bias.row(rows.batch, rows.head, query) + band.from * bias.key_stride;
-    intersect_bias(source, bias.key_stride, band.count(), inside);
+    intersect_bias(source, bias.key_stride, count, first, inside);
+    first = false;
   }
+  if (first) std::memset(inside, 1, static_cast<std::size_t>(count));
 
-  Index seen = 0;
-  for (Index key = 0; key < count; ++key) seen += visible[key];
-  return seen == 0 ? Coverage::none : seen == count ? Coverage::all : Coverage::some;
+  std::uint8_t any = 0;
+  std::uint8_t every = 1;
+  for (Index key = 0; key < count; ++key) {
+    any |= inside[key];
+    every &= inside[key];
+  }
+  if (any == 0) return Coverage::none;
+  return every != 0 && count == keys.count() ? Coverage::all : Coverage::some;
 }
 
 }  // namespace lookback

@@ -80,15 +80,20 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 [[gnu::noinline]] void hide_masked(float* scores, Index key_count, const std::uint8_t* visible,
                                    Index visible_stride) noexcept {
-  for (Index key = 0; key < key_count; ++key) {
-    alignas(64) float shown[panel_width];
+  const Batch hidden = simd::splat(minus_infinity);
+  Index first = 0;
+  for (; first + simd::byte_columns <= key_count; first += simd::byte_columns) {
+    float* block = scores + first * tile_queries;
+    simd::visit_byte_columns(
+        visible + first, visible_stride, [&](Index key, simd::BatchBool low, simd::BatchBool high) {
+          float* score = block + key * tile_queries;
+          simd::store(score, simd::select(low, simd::load(score), hidden));
+          simd::store(score + simd::lanes, simd::select(high, simd::load(score + simd::lanes), hidden));
+        });
+  }
+  for (Index key = first; key < key_count; ++key) {
     for (Index lane = 0; lane < panel_width; ++lane) {
-      shown[lane] = visible[lane * visible_stride + key] != 0 ? 1.0F : 0.0F;
-    }
-    for (Index lane = 0; lane < panel_width; lane += simd::lanes) {
-      float* score = scores + key * tile_queries + lane;
-      simd::store(score, simd::select(simd::load(shown + lane) == simd::splat(1.0F), simd::load(score),
-                                      simd::splat(minus_infinity)));
+      if (visible[lane * visible_stride + key] == 0) scores[key * tile_queries + lane] = minus_infinity;
     }
   }
 }

@@ -63,8 +63,23 @@ using simd::Batch;
   return !simd::any_nan(witness) && tail_witness == 0.0F;
 }
 
-[[gnu::noinline]] void unpack_query_lane(const float* block, Index lane, Index key_count, float* out) noexcept {
-  for (Index key = 0; key < key_count; ++key) out[key] = block[key * tile_queries + lane];
+[[gnu::noinline]] void unpack_query_lanes(const float* block, Index row_count, Index key_count, float* rows,
+                                          Index row_stride) noexcept {
+  const Index whole_rows = row_count / simd::lanes * simd::lanes;
+  const Index whole_keys = key_count / simd::lanes * simd::lanes;
+  for (Index row = 0; row < whole_rows; row += simd::lanes) {
+    for (Index key = 0; key < whole_keys; key += simd::lanes) {
+      Batch square[simd::lanes];
+      for (Index i = 0; i < simd::lanes; ++i) square[i] = simd::load(block + (key + i) * tile_queries + row);
+      simd::transpose(square);
+      for (Index i = 0; i < simd::lanes; ++i) simd::store(rows + (row + i) * row_stride + key, square[i]);
+    }
+  }
+  for (Index row = 0; row < row_count; ++row) {
+    for (Index key = row < whole_rows ? whole_keys : 0; key < key_count; ++key) {
+      rows[row * row_stride + key] = block[key * tile_queries + row];
+    }
+  }
 }
 
 [[gnu::noinline]] void scale_nonzero(float* row, Index count, float factor) noexcept {

@@ -18,8 +18,8 @@ void unpack_lanes_to_rows(const float* panel, Index row_count, Index depth, floa
 bool pack_columns(const float* rows, Index row_stride, Index row_count, Index column_count, float* panels,
                   Index panel_stride) noexcept;
 
-/// out[key] = block[key][lane]: one query's row of a score block [key][tile_queries].
-void unpack_query_lane(const float* block, Index lane, Index key_count, float* out) noexcept;
+/// rows[r][key] = block[key][r] for r < row_count: queries of a score block [key][tile_queries] become rows.
+void unpack_query_lanes(const float* block, Index row_count, Index key_count, float* rows, Index row_stride) noexcept;
 
 /// row[i] = row[i] == 0 ? 0 : row[i] · factor: the weight of a masked key stays 0 where the factor is NaN.
 void scale_nonzero(float* row, Index count, float factor) noexcept;

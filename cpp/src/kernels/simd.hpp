@@ -93,6 +93,47 @@ inline Batch load_int8(const std::int8_t* source) noexcept {
 #endif
 }
 
+/// Keys that visit_byte_columns takes at once.
+inline constexpr Index byte_columns = 8;
+
+/// Rows of bytes, 2 · lanes of them, seen key by key: calls visit(key, first, second) for byte_columns keys with the lanes whose byte
+/// is not 0. On wasm an 8 × 8 transposition of bytes: 12 shuffles for 8 keys.
+template <typename Visit>
+inline void visit_byte_columns(const std::uint8_t* rows, Index row_stride, Visit visit) noexcept {
+#if defined(__wasm_simd128__)
+  v128_t row[8];
+  for (int r = 0; r < 8; ++r) row[r] = wasm_v128_load64_zero(rows + r * row_stride);
+  v128_t pair[4];
+  for (int r = 0; r < 4; ++r) {
+    pair[r] = wasm_i8x16_shuffle(row[2 * r], row[2 * r + 1], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  }
+  const v128_t upper[2] = {wasm_i16x8_shuffle(pair[0], pair[1], 0, 8, 1, 9, 2, 10, 3, 11),
+                           wasm_i16x8_shuffle(pair[0], pair[1], 4, 12, 5, 13, 6, 14, 7, 15)};
+  const v128_t lower[2] = {wasm_i16x8_shuffle(pair[2], pair[3], 0, 8, 1, 9, 2, 10, 3, 11),
+                           wasm_i16x8_shuffle(pair[2], pair[3], 4, 12, 5, 13, 6, 14, 7, 15)};
+  const v128_t zero = wasm_i8x16_splat(0);
+  const auto visit_key = [&](Index key, v128_t lanes_of_key) {
+    visit(key, BatchBool(wasm_i32x4_extend_low_i16x8(lanes_of_key)),
+          BatchBool(wasm_i32x4_extend_high_i16x8(lanes_of_key)));
+  };
+  for (int half = 0; half < 2; ++half) {
+    const v128_t first = wasm_i8x16_ne(wasm_i32x4_shuffle(upper[half], lower[half], 0, 4, 1, 5), zero);
+    const v128_t second = wasm_i8x16_ne(wasm_i32x4_shuffle(upper[half], lower[half], 2, 6, 3, 7), zero);
+    visit_key(4 * half, wasm_i16x8_extend_low_i8x16(first));
+    visit_key(4 * half + 1, wasm_i16x8_extend_high_i8x16(first));
+    visit_key(4 * half + 2, wasm_i16x8_extend_low_i8x16(second));
+    visit_key(4 * half + 3, wasm_i16x8_extend_high_i8x16(second));
+  }
+#else
+  for (Index key = 0; key < byte_columns; ++key) {
+    alignas(64) float shown[2 * lanes];
+    for (Index lane = 0; lane < 2 * lanes; ++lane) shown[lane] = rows[lane * row_stride + key] != 0 ? 1.0F : 0.0F;
+    const Batch one = splat(1.0F);
+    visit(key, load(shown) == one, load(shown + lanes) == one);
+  }
+#endif
+}
+
 inline Batch tanh(Batch value) noexcept { return xsimd::tanh(value); }
 inline Batch absolute(Batch value) noexcept { return xsimd::abs(value); }
 /// By equality: xsimd 13.2's batch != is wrong on wasm.
