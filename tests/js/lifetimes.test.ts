@@ -173,10 +173,10 @@ describeVariants((lb, variant) => {
     const before = held(lb);
     for (let i = 0; i < 20; i++) lb.tensor(null, [1000]);
     expect(held(lb).allocations).toBeGreaterThan(before.allocations);
-    for (let i = 0; i < 50 && held(lb).allocations > before.allocations; i++) {
+    // When a registry hears of it is the engine's business: in the end, however long that takes.
+    while (held(lb).allocations > before.allocations) {
       collectGarbage();
-      await new Promise((done) => setTimeout(done, 10));
+      await new Promise((done) => setTimeout(done, 20));
     }
-    expect(held(lb).allocations).toBeLessThanOrEqual(before.allocations);
-  });
+  }, 60_000);
 });
