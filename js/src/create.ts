@@ -5,6 +5,7 @@ import type { CausalReport, Diagnosis } from "./diagnose-types.js";
 import { fail, kindOf, refuse, shape, show } from "./errors.js";
 import { Heap } from "./heap.js";
 import type { KvCache } from "./kv-cache-types.js";
+import { makeLinear } from "./linear.js";
 import { loadModule } from "./load.js";
 import { makeLayer } from "./multi-head.js";
 import { flag, integer, notNegative, positiveInteger, readOptions } from "./options.js";
@@ -15,6 +16,7 @@ import { rotary } from "./rotary.js";
 import { product, readDims } from "./tensors.js";
 import type {
   AttentionResult,
+  Linear,
   Lookback,
   LookbackOptions,
   MemoryReport,
@@ -59,6 +61,10 @@ class Instance implements Lookback {
 
   multiHeadAttention(config: unknown): MultiHeadAttention {
     return makeLayer(this.#heap, config);
+  }
+
+  linear(config: unknown): Linear {
+    return makeLinear(this.#heap, config);
   }
 
   tensor(data: unknown, dims: unknown): WasmTensor {

@@ -1,28 +1,20 @@
 import { makeCache, readCache } from "./cache.js";
 import { finishResults, planScores, rawCall, SCORE_OPTIONS } from "./call.js";
 import { fail, shape } from "./errors.js";
-import { type At, type Heap, Job, type Place } from "./heap.js";
+import { type At, type Heap, Job } from "./heap.js";
 import type { KvCache } from "./kv-cache-types.js";
 import type { RawRotary } from "./module.js";
 import { flag, integer, later, type OptionsOf, positiveInteger, readOptions, required } from "./options.js";
-import { Owned } from "./owned.js";
-import {
-  initialState,
-  kvWidth,
-  type LayerConfig,
-  type Projection,
-  type Projections,
-  packState,
-  planProjections,
-  readState,
-  unpackState,
-} from "./parameters.js";
+import { bias, type Parameter, Parameterized, type Projection, planProjections, weight } from "./parameters.js";
 import { ProjectedKeysValues } from "./projected-memory.js";
 import { NO_ROTARY, readEmbedding, readPositions } from "./rotary.js";
 import type { RotaryEmbedding } from "./rotary-types.js";
 import { checkGroups, type Geometry } from "./shapes.js";
 import { type Operand, readFloats } from "./tensors.js";
-import type { AttentionResult, MultiHeadAttention, ProjectedMemory, StateDict, Tensor } from "./types.js";
+import type { AttentionResult, FullLayerConfig, MultiHeadAttention, ProjectedMemory, StateDict } from "./types.js";
+
+type LayerConfig = Readonly<FullLayerConfig>;
+type Projections = Readonly<Record<"query" | "key" | "value" | "out", Projection>>;
 
 const CONFIG = {
   embedDim: positiveInteger,
@@ -64,6 +56,20 @@ function readConfig(given: unknown): LayerConfig {
   return config;
 }
 
+const kvWidth = ({ embedDim, heads, kvHeads }: LayerConfig): number => (embedDim / heads) * kvHeads;
+
+/** M3: PyTorch's names; it stacks the in-projections where all project from the same width. */
+function parametersOf(config: LayerConfig, { query, key, value, out }: Projections): Parameter[] {
+  const { embedDim, keyDim, valueDim } = config;
+  const inProjection =
+    keyDim === embedDim && valueDim === embedDim
+      ? [weight("in_proj_weight", query, key, value)]
+      : [weight("q_proj_weight", query), weight("k_proj_weight", key), weight("v_proj_weight", value)];
+  const outProjection = { ...weight("out_proj.weight", out), bound: 1 / Math.sqrt(embedDim) };
+  const biases = [bias("in_proj_bias", query, key, value), bias("out_proj.bias", out)];
+  return [...inProjection, outProjection, ...(config.bias ? biases : [])];
+}
+
 /** [B, L, width] or [L, width]. */
 interface Sequence {
   readonly operand: Operand;
@@ -87,7 +93,7 @@ function readSequence(value: unknown, name: string, width: number, option: strin
 /** Keys and values to be: sources still to be projected, or projected already. */
 type Memory = { keys: Sequence; values: Sequence } | ProjectedKeysValues;
 
-class Layer extends Owned implements MultiHeadAttention {
+class Layer extends Parameterized implements MultiHeadAttention {
   readonly config: LayerConfig;
   readonly #heap: Heap;
   readonly #projections: Projections;
@@ -99,21 +105,24 @@ class Layer extends Owned implements MultiHeadAttention {
     super(heap, "This multi-head layer");
     this.#heap = heap;
     this.config = Object.freeze(readConfig(given));
-    const { rotary, embedDim, heads } = this.config;
+    const { rotary, embedDim, heads, keyDim, valueDim, seed } = this.config;
     this.#rotary =
       rotary !== undefined ? readEmbedding(rotary, embedDim / heads, "multiHeadAttention: rotary") : NO_ROTARY;
-    this.#projections = planProjections(heap, this.config);
-    this.#pack(initialState(this.config, this.#projections));
+    const inner = kvWidth(this.config);
+    const { bytes, parts } = planProjections(heap, this.config.bias, [
+      [embedDim, embedDim],
+      [keyDim, inner],
+      [valueDim, inner],
+      [embedDim, embedDim],
+    ]);
+    const [query, key, value, out] = parts;
+    this.#projections = { query, key, value, out };
+    this.begin(bytes, parametersOf(this.config, this.#projections), seed);
   }
 
-  load(state: StateDict): void {
-    this.block();
-    this.#pack(readState(this.#heap, this.config, this.#projections, state));
+  override load(state: StateDict): void {
+    super.load(state);
     this.#generation++;
-  }
-
-  state(): Record<string, Tensor> {
-    return unpackState(this.#heap, this.block(), this.config, this.#projections);
   }
 
   project(memory: unknown, memoryValues?: unknown): ProjectedMemory {
@@ -126,20 +135,12 @@ class Layer extends Owned implements MultiHeadAttention {
     try {
       const job = new Job(heap, "project");
       const inputs = { keys: job.input(keys.operand.source), values: job.input(values.operand.source) };
-      const linear = (at: At, input: Place, part: Projection, output: Place) => ({
-        input: at(input),
-        weight: at(this.#at(part.weightOffset)),
-        bias: at(this.#at(part.biasOffset)),
-        output: at(output),
-        rows: keys.batch * keys.length,
-        inputs: part.inputs,
-        outputs: part.outputs,
-      });
+      const rows = keys.batch * keys.length;
       job.run(
         undefined,
         (raw, at) =>
-          raw.linear(linear(at, inputs.keys, key, projected.keys())) ||
-          raw.linear(linear(at, inputs.values, value, projected.values())),
+          raw.linear(this.linear(at, key, inputs.keys, projected.keys(), rows)) ||
+          raw.linear(this.linear(at, value, inputs.values, projected.values(), rows)),
       );
       return projected;
     } catch (error) {
@@ -209,29 +210,20 @@ class Layer extends Owned implements MultiHeadAttention {
       embedDim,
       keyDim,
       valueDim,
-      queryWeight: at(this.#at(query.weightOffset)),
-      queryBias: at(this.#at(query.biasOffset)),
-      keyWeight: at(this.#at(key.weightOffset)),
-      keyBias: at(this.#at(key.biasOffset)),
-      valueWeight: at(this.#at(value.weightOffset)),
-      valueBias: at(this.#at(value.biasOffset)),
-      outputWeight: at(this.#at(out.weightOffset)),
-      outputBias: at(this.#at(out.biasOffset)),
+      queryWeight: at(this.at(query.weightOffset)),
+      queryBias: at(this.at(query.biasOffset)),
+      keyWeight: at(this.at(key.weightOffset)),
+      keyBias: at(this.at(key.biasOffset)),
+      valueWeight: at(this.at(value.weightOffset)),
+      valueBias: at(this.at(value.biasOffset)),
+      outputWeight: at(this.at(out.weightOffset)),
+      outputBias: at(this.at(out.biasOffset)),
     });
     job.run(
       (raw, at) => raw.layerWorkspaceBytes(record(at)),
       (raw, at, workspace, bytes) => raw.layerForward(record(at, workspace, bytes)),
     );
     return finishResults(plan) as AttentionResult<never>;
-  }
-
-  /** The old weights stay until the new ones are complete. */
-  #pack(values: ReadonlyMap<string, Float32Array>): void {
-    this.hold(packState(this.#heap, this, this.config, this.#projections, values));
-  }
-
-  #at(offset: number | undefined): Place | undefined {
-    return offset === undefined ? undefined : { block: this.block(), offset };
   }
 
   /** Where the rows of x stand, [B, L], for a layer that turns them. */

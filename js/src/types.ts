@@ -261,6 +261,39 @@ export interface MultiHeadAttention {
   [Symbol.dispose](): void;
 }
 
+export interface LinearConfig {
+  /** Width of a row of the input. */
+  inputs: number;
+  /** Width of a row of the output. */
+  outputs: number;
+  /** Default true. */
+  bias?: boolean;
+  /** Seeds the initial weight, which is Xavier-uniform (the bias is 0); default 0. */
+  seed?: number;
+}
+
+export interface LinearForwardOptions {
+  /** Writes the result into the caller's array or wasm tensor, which may be the input. */
+  out?: { output?: OutTarget };
+}
+
+/** output = x · weightᵀ + bias, as torch.nn.Linear. */
+export interface Linear {
+  readonly config: Readonly<Required<LinearConfig>>;
+  readonly disposed: boolean;
+  /** Takes `weight` [outputs, inputs] and, where the layer has one, `bias` [outputs]; what does not fit is an error and changes nothing. */
+  load(state: StateDict): void;
+  /** The parameters by PyTorch's names. */
+  state(): Record<string, Tensor>;
+  /** x [..., inputs] → [..., outputs]. */
+  forward<Given extends LinearForwardOptions>(
+    x: FloatTensor,
+    options?: Only<LinearForwardOptions, Given>,
+  ): Returned<Given, "output">;
+  dispose(): void;
+  [Symbol.dispose](): void;
+}
+
 export interface MemoryReport {
   /** Bytes held by live objects (tensors, layers, …). */
   bytes: number;
@@ -301,6 +334,7 @@ export interface Lookback {
   /** Turns the rows of x [B, heads, L, D], [B, L, heads·D] or [L, heads·D] by their positions. */
   rotary<Given extends RotaryOptions>(x: FloatTensor, options?: Only<RotaryOptions, Given>): Returned<Given, "output">;
   multiHeadAttention(config: MultiHeadAttentionConfig): MultiHeadAttention;
+  linear(config: LinearConfig): Linear;
   /** A tensor in wasm memory, with a copy of `data` or (null) zeros. */
   tensor(data: ArrayLike<number> | null, dims: readonly number[]): WasmTensor;
   /**

@@ -33,6 +33,14 @@ layer.forward(x, { memory: layer.project(x) });
 layer.forward(x, { heads: 2 });
 const maybe: { heads: number; weights?: "softmax" } = { heads: 1 };
 lb.attention(x, x, x, maybe).weights?.data;
+const linear = lb.linear({ inputs: 4, outputs: 2, bias: false });
+linear.forward(x).data;
+linear.forward(x, { out: { output: t } }).read();
+linear.load(linear.state());
+// @ts-expect-error unknown
+linear.forward(x, { output: t });
+// @ts-expect-error no outputs
+lb.linear({ inputs: 4 });
 masks.causal(3, 4, "end").and(masks.from({ data: [true], dims: [1] }));
 createLookback({ variant: "simd" });
 const summary = lb.attention(x, x, x, { heads: 1, summary: { topK: 2, map: [1, 1] } }).summary;
