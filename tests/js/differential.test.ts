@@ -12,9 +12,10 @@ const CASES = 360;
 const cases = Array.from({ length: CASES }, (_, n) => randomCase(n, { partialMasks: false }));
 const references: CaseReference[] = [];
 const theirs: PeerTensors[] = [];
-const peer = new OnnxPeer();
+let peer: OnnxPeer;
 
 beforeAll(async () => {
+  peer = new OnnxPeer();
   for (const item of cases) {
     references.push(referCase(item));
     theirs.push(await peer.attention(item));
