@@ -5,12 +5,12 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createLookback, type LookbackOptions, type Variant } from "lookback";
 import { expectAlive, expectError, rejected } from "./support/helpers.js";
+import { inProcess, ROOT } from "./support/process.js";
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const entry = pathToFileURL(join(ROOT, "dist/node.js")).href;
 const wasmPath = (variant: Variant) => join(ROOT, `dist/wasm/lookback-${variant}.wasm`);
 const simd = readFileSync(wasmPath("simd"));
@@ -52,12 +52,6 @@ async function works(options: LookbackOptions): Promise<void> {
   expectAlive(lb);
   lb.dispose();
 }
-
-/** Runs a script in a process of its own and gives what it printed as JSON. */
-const inProcess = (script: string, ...flags: string[]): unknown =>
-  JSON.parse(
-    execFileSync(process.execPath, [...flags, "--input-type=module", "-e", script], { encoding: "utf8", cwd: ROOT }),
-  );
 
 describe("the choice of the variant", () => {
   test("B5: auto is relaxed where the engine has it, and lb.variant says so", async () => {
@@ -248,6 +242,7 @@ describe("starting more than once", () => {
     const script = `
       import fs from "node:fs/promises";
       import { syncBuiltinESMExports } from "node:module";
+import { inProcess, ROOT } from "./support/process.js";
       const read = fs.readFile;
       let reads = 0;
       fs.readFile = (path, ...rest) =>
