@@ -242,7 +242,6 @@ describe("starting more than once", () => {
     const script = `
       import fs from "node:fs/promises";
       import { syncBuiltinESMExports } from "node:module";
-import { inProcess, ROOT } from "./support/process.js";
       const read = fs.readFile;
       let reads = 0;
       fs.readFile = (path, ...rest) =>
