@@ -35,11 +35,14 @@ const TOOLS = { ...errors, ...readers, mulberry32, product };
 class Instance implements Lookback {
   readonly variant: Variant;
   readonly fused: boolean;
+  readonly threads = 1;
+  readonly threadsReason: string | undefined;
   readonly #heap: Heap;
 
-  constructor(heap: Heap, variant: Variant) {
+  constructor(heap: Heap, variant: Variant, threadsReason: string | undefined) {
     this.#heap = heap;
     this.variant = variant;
+    this.threadsReason = threadsReason;
     this.fused = heap.raw.fusedMultiplyAdd();
   }
 
@@ -94,6 +97,6 @@ class Instance implements Lookback {
 }
 
 export async function createOn(platform: Platform, options: LookbackOptions | undefined): Promise<Lookback> {
-  const { raw, variant } = await loadModule(platform, options);
-  return new Instance(new Heap(raw), variant) as Lookback;
+  const { raw, variant, threadsReason } = await loadModule(platform, options);
+  return new Instance(new Heap(raw), variant, threadsReason) as Lookback;
 }

@@ -24,13 +24,20 @@ const OPTIONS = {
     (value) => ArrayBuffer.isView(value) || /^(Shared)?ArrayBuffer$/.test(kindOf(value)),
   ),
   wasmModule: matching<WebAssembly.Module>("a WebAssembly.Module", (value) => kindOf(value) === "WebAssembly.Module"),
+  threads: matching<1 | "auto">(
+    "1 or 'auto', for this build has no threads",
+    (value) => value === 1 || value === "auto",
+  ),
 };
 
 /** The package's own wasm, compiled once per variant; a failure is forgotten, so that the next start tries again. */
 const compiled = new WeakMap<Platform, Map<Variant, Promise<WebAssembly.Module>>>();
 
 /** Chooses the variant, gets its wasm, and starts it. */
-export async function loadModule(platform: Platform, given: unknown): Promise<{ raw: RawModule; variant: Variant }> {
+export async function loadModule(
+  platform: Platform,
+  given: unknown,
+): Promise<{ raw: RawModule; variant: Variant; threadsReason: string | undefined }> {
   const options = readOptions(given, OPTIONS, "createLookback");
   const { wasmUrl, wasmBinary, wasmModule } = options;
   const sources = Object.entries({ wasmUrl, wasmBinary, wasmModule }).filter(([, value]) => value !== undefined);
@@ -51,7 +58,8 @@ export async function loadModule(platform: Platform, given: unknown): Promise<{ 
   else if (wasmUrl)
     module = await fetchModule(platform, typeof wasmUrl === "function" ? wasmUrl(variant, false) : wasmUrl);
   else module = await ownModule(platform, variant);
-  return { raw: await start(platform, variant, module), variant };
+  const threadsReason = options.threads === "auto" ? "this build has no threads" : undefined;
+  return { raw: await start(platform, variant, module), variant, threadsReason };
 }
 
 function ownModule(platform: Platform, variant: Variant): Promise<WebAssembly.Module> {

@@ -314,6 +314,8 @@ export interface LookbackOptions {
   wasmBinary?: ArrayBuffer | ArrayBufferView;
   /** The compiled wasm (then name the `variant`). */
   wasmModule?: WebAssembly.Module;
+  /** 'auto' takes as many as there are; with this build that is 1, the default. */
+  threads?: 1 | "auto";
 }
 
 /** An instance of the engine: its own wasm memory and everything that lives in it. */
@@ -321,6 +323,10 @@ export interface Lookback {
   readonly variant: Variant;
   /** Whether multiply-add really rounds once here (tested at start, not assumed). */
   readonly fused: boolean;
+  /** How many threads share a call's work. */
+  readonly threads: number;
+  /** Where 'auto' was asked for and there is 1: why. */
+  readonly threadsReason: string | undefined;
   readonly disposed: boolean;
   /** softmax(scale · Q·Kᵀ + mask) · V, per head. */
   attention<Given extends AttentionOptions>(
