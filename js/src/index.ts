@@ -16,8 +16,6 @@ export type { ForeignMask } from "./masks-foreign.js";
 export { type AttentionPart, type MergedAttention, type MergeOptions, mergeAttention } from "./merge.js";
 export type { Positions, RotaryEmbedding, RotaryOptions, RotaryScaling } from "./rotary-types.js";
 export { type SinusoidalOptions, sinusoidal } from "./sinusoidal.js";
-export type { NamedTensors, StateDictOptions } from "./state-dicts.js";
-export * as stateDicts from "./state-dicts.js";
 export type {
   AttentionOptions,
   AttentionResult,

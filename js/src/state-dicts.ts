@@ -1,4 +1,6 @@
 /**
+ * The entry `lookback/state-dicts`, apart from the main one: most pages load one layout, or none.
+ *
  * The parameters of an attention layer in the layouts of other systems, from and to PyTorch's names as `layer.load` takes and `layer.state`
  * gives them. Pure functions, exact both ways; a layer without biases has none on the other side.
  *

@@ -1,6 +1,7 @@
 /** What state dicts are refused: the code, and what the message shows. */
 import { test } from "@jest/globals";
-import { type ErrorCode, stateDicts, type Tensor } from "lookback";
+import type { ErrorCode, Tensor } from "lookback";
+import * as stateDicts from "lookback/state-dicts";
 import { caught, expectError, product } from "./support/helpers.ts";
 
 /** Tensors of zeros with these dims. */

@@ -1,7 +1,8 @@
 /** M3, M4: parameters in the layouts of BERT, GPT-2, Llama and Keras, from and to PyTorch's names. */
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { type StateDictOptions, stateDicts, type Tensor } from "lookback";
+import type { Tensor } from "lookback";
+import * as stateDicts from "lookback/state-dicts";
 import { randomFloats, randomSource } from "./reference-data.ts";
 import {
   type LayoutShape,
@@ -20,8 +21,8 @@ interface Layout {
   name: string;
   /** The dims of every parameter in this layout. */
   dims(shape: LayoutShape, biased: boolean): Record<string, number[]>;
-  from(state: State, options?: StateDictOptions): State;
-  to(state: State, shape: LayoutShape, options?: StateDictOptions): State;
+  from(state: State, options?: stateDicts.StateDictOptions): State;
+  to(state: State, shape: LayoutShape, options?: stateDicts.StateDictOptions): State;
   reference(p: Parameters, shape: LayoutShape, x: Float32Array): Float64Array;
   causal: boolean;
   grouped: boolean;
@@ -226,7 +227,7 @@ describe.each(layouts)("$name", ({ dims, from, to, beside, grouped }) => {
       "object of tensors",
     );
     expectError(
-      caught(() => from(state, { prefx: "" } as StateDictOptions)),
+      caught(() => from(state, { prefx: "" } as stateDicts.StateDictOptions)),
       "unknown-option",
       "'prefix'",
     );

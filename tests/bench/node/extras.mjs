@@ -2,13 +2,12 @@
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
-import { build } from "rolldown";
 import { root } from "../../../bindings/toolchain/paths.mjs";
 import { inputsOf } from "../core/inputs.mjs";
 import { reasonOf } from "../core/run-case.mjs";
 import { cases } from "../core/workloads.mjs";
 import { spreadOf } from "../report/summarise.mjs";
+import { bundled } from "./bundle.mjs";
 import { ask } from "./child.mjs";
 import { onnxModel } from "./onnx-model.mjs";
 
@@ -48,36 +47,15 @@ export async function sizes() {
     .filter((name) => name.endsWith(".wasm"))
     .map((name) => ({ name, group: "wasm", bytes: statSync(join(wasmFolder, name)).size, how: "raw" }));
   for (const entry of ["web.js", "node.js"])
-    found.push({ name: entry, group: "typescript", bytes: await compressed(join(dist, entry)), how: compact });
+    found.push({ name: entry, group: "typescript", bytes: (await bundled(join(dist, entry))).bytes, how: compact });
   for (const name of files.filter((file) => /\.m?js$/.test(file)))
     found.push({
       name,
       group: /thread/.test(name) ? "threaded glue" : "glue",
-      bytes: await compressed(join(wasmFolder, name)),
+      bytes: (await bundled(join(wasmFolder, name))).bytes,
       how: compact,
     });
   return found;
-}
-
-/**
- * What a page loads of a module at its import: everything that is imported statically, in one file. The glue is loaded when an instance is made,
- * and so is whatever else is imported only when it is called for.
- * @param {string} input
- */
-async function compressed(input) {
-  const { output } = await build({
-    input,
-    write: false,
-    logLevel: "silent",
-    platform: "browser",
-    external: (id) => id !== input && (id.startsWith("node:") || /^[\w@]|\/wasm\//.test(id)),
-    output: { minify: true, format: "esm" },
-  });
-  const chunks = new Map(output.flatMap((chunk) => (chunk.type === "chunk" ? [[chunk.fileName, chunk]] : [])));
-  const wanted = new Set([...chunks.values()].flatMap((chunk) => (chunk.isEntry ? [chunk.fileName] : [])));
-  // A set that grows while it is walked: what is imported by what is imported.
-  for (const name of wanted) for (const next of chunks.get(name)?.imports ?? []) if (chunks.has(next)) wanted.add(next);
-  return [...wanted].reduce((sum, name) => sum + gzipSync(chunks.get(name)?.code ?? "", { level: 9 }).length, 0);
 }
 
 /**

@@ -1,0 +1,28 @@
+/** What a page downloads to use the package: every byte that is loaded eagerly counts. */
+import assert from "node:assert/strict";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { bundled } from "../bench/node/bundle.mjs";
+
+const dist = fileURLToPath(new URL("../../dist", import.meta.url));
+const wasm = join(dist, "wasm");
+
+test("the main entry with all that it exports stays below its limit", async () => {
+  const { bytes, later } = await bundled(join(dist, "web.js"));
+  assert.ok(bytes <= 28_000, `web.js is ${bytes} bytes, minified and gzipped`);
+  assert.deepEqual(later, ["assert-causal.js"], "only this is loaded when it is called for");
+});
+
+test("each glue stays below 10 kB, minified and gzipped, each wasm below 160 kB", async () => {
+  const files = readdirSync(wasm).filter((name) => !/thread/.test(name));
+  for (const name of files.filter((file) => file.endsWith(".mjs"))) {
+    const { bytes } = await bundled(join(wasm, name));
+    assert.ok(bytes > 1000 && bytes <= 10_000, `${name} is ${bytes} bytes, minified and gzipped`);
+  }
+  for (const name of files.filter((file) => file.endsWith(".wasm"))) {
+    const { size } = statSync(join(wasm, name));
+    assert.ok(size <= 160_000, `${name} has ${size} bytes`);
+  }
+});
