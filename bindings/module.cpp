@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lookback/engine.hpp"
+#include "lookback/parallel.hpp"
 #include "marshal.hpp"
 
 namespace {
@@ -14,12 +15,25 @@ using namespace lookback::bindings;
 
 int code(Status status) { return static_cast<int>(status); }
 
+int threads(int wanted) { return static_cast<int>(set_threads(wanted)); }
+
 double attention_bytes(const RawAttentionCall& raw) { return attention_workspace_bytes(to_call(raw)); }
 
 int attention(const RawAttentionCall& raw) {
   return code(
       attention_forward(to_call(raw), to_pointer<void>(raw.workspace), static_cast<std::size_t>(raw.workspaceBytes)));
 }
+
+int attention_items(const RawAttentionCall& raw) {
+  Index items = 0;
+  const Status status = attention_begin(to_call(raw), to_pointer<void>(raw.workspace),
+                                        static_cast<std::size_t>(raw.workspaceBytes), items);
+  return status == Status::ok ? static_cast<int>(items) : -code(status);
+}
+
+void attention_slice(Pointer workspace, int from, int to) { attention_run(to_pointer<void>(workspace), from, to); }
+
+void attention_finish(Pointer workspace, bool finished) { attention_end(to_pointer<void>(workspace), finished); }
 
 double layer_bytes(const RawLayerCall& raw) { return multi_head_attention_workspace_bytes(to_layer_call(raw)); }
 
@@ -242,6 +256,10 @@ EMSCRIPTEN_BINDINGS(lookback) {
   function("statusMessage", &message);
   function("attentionWorkspaceBytes", &attention_bytes);
   function("attention", &attention);
+  function("attentionBegin", &attention_items);
+  function("attentionRun", &attention_slice);
+  function("attentionEnd", &attention_finish);
+  function("setThreads", &threads);
   function("packedLinearBytes", &packed_bytes);
   function("packLinear", &pack);
   function("unpackLinear", &unpack);

@@ -204,6 +204,15 @@ export interface RawModule {
    */
   attentionWorkspaceBytes(call: RawAttentionCall): number;
   attention(call: RawAttentionCall): RawStatus;
+  /**
+   * The same in slices: the number of items, or −status. Then attentionRun for [from, to) until all items have run, and attentionEnd; with
+   * finished = false after a part of them, which gives a cache its old lengths back. Workspace and operands stay where they are meanwhile.
+   */
+  attentionBegin(call: RawAttentionCall): number;
+  attentionRun(workspace: number, from: number, to: number): undefined;
+  attentionEnd(workspace: number, finished: boolean): undefined;
+  /** How many threads share the work from now on, this one included: fewer than wanted where there are no more. */
+  setThreads(wanted: number): number;
   packedLinearBytes(inputs: number, outputs: number): number;
   /** weight [outputs, inputs] row-major → packed panels. */
   packLinear(weight: number, inputs: number, outputs: number, packed: number): RawStatus;

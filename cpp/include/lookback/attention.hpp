@@ -101,8 +101,9 @@ struct AttentionCall {
   AttentionOutputs outputs;
 };
 
-/// Scratch bytes that attention_forward needs: O(tile · (D + Dv)) plus, but for a few queries, the packed values of one head, [Lk, Dv];
-/// with a summary a tile's rows, [tile, Lk]; with a cache a table of its columns, [B, Lk], and for one that rolls in int8 the new tokens.
+/// Scratch bytes that attention_forward needs. Of each thread (parallel.hpp): O(tile · (D + Dv)) plus, but for a few queries, the packed
+/// values of one head, [Lk, Dv]; with a summary a tile's rows, [tile, Lk]. Of all: with a map a row of it per tile; with a cache a table
+/// of its columns, [B, Lk], and for one that rolls in int8 the new tokens.
 /// A double, so that a size beyond the address space is a number and not an overflow.
 [[nodiscard]] double attention_workspace_bytes(const AttentionCall& call) noexcept;
 
@@ -113,6 +114,17 @@ struct AttentionCall {
 /// ±∞ included. |error| ≤ max|visible V| · (2e-6 + 2⁻²³ · max |scale|·Σ|q·k|). The bits of a row depend on Lq, Lk, D, Dv and
 /// the options only. `workspace` is at least attention_workspace_bytes(call) bytes, aligned to 64.
 Status attention_forward(const AttentionCall& call, void* workspace, std::size_t workspace_bytes) noexcept;
+
+/// attention_forward in slices, for callers that look at something else between them. Its state is in the workspace, which with the
+/// operands must stay as it is until the end.
+///
+/// Accepts or refuses the call as attention_forward does; `items` is how many items of work it has, each a tile of queries of the heads
+/// that share keys. A cache that does not roll holds the new tokens from now on.
+Status attention_begin(const AttentionCall& call, void* workspace, std::size_t workspace_bytes, Index& items) noexcept;
+/// The items [from, to), by all threads. Any division into slices, in any order, gives the same bits.
+void attention_run(void* workspace, Index from, Index to) noexcept;
+/// After all items. If `finished` is false some were left out: then the outputs are worthless and the cache gets its old lengths back.
+void attention_end(void* workspace, bool finished) noexcept;
 
 /// Whether the call is one that attention_forward accepts; looks at shapes, options and pointers, not at values.
 Status validate_attention(const AttentionCall& call) noexcept;

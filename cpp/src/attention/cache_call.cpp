@@ -8,11 +8,6 @@
 namespace lookback {
 namespace {
 
-KvCache::Tokens new_tokens(const AttentionCall& call) noexcept {
-  return {call.inputs.keys, call.inputs.values, call.inputs.new_length, call.visibility.key_lengths,
-          call.visibility.key_mask};
-}
-
 /// A row as an int8 cache will give it back.
 void store_and_load(const float* row, Index width, float* target) noexcept {
   constexpr Index step = 256;
@@ -82,6 +77,11 @@ bool has_window(const AttentionCall& call) noexcept {
 
 }  // namespace
 
+KvCache::Tokens new_tokens(const AttentionCall& call) noexcept {
+  return {call.inputs.keys, call.inputs.values, call.inputs.new_length, call.visibility.key_lengths,
+          call.visibility.key_mask};
+}
+
 Status validate_cache_call(const AttentionCall& call) noexcept {
   const AttentionShape& shape = call.shape;
   const KvCache& cache = call.inputs.cache;
@@ -97,7 +97,7 @@ Status validate_cache_call(const AttentionCall& call) noexcept {
   return cache.check_append(new_tokens(call));
 }
 
-AttentionCall columns_of_cache(const AttentionCall& call, CacheWorkspace& work) noexcept {
+AttentionCall columns_of_cache(const AttentionCall& call, const CacheWorkspace& work) noexcept {
   KvCache cache = call.inputs.cache;
   const auto first_position = static_cast<std::int32_t>(cache.first_position());
   for (Index batch = 0; batch < call.shape.batch; ++batch) {
@@ -120,9 +120,16 @@ AttentionCall columns_of_cache(const AttentionCall& call, CacheWorkspace& work) 
   return columns;
 }
 
-void append_afterwards(const AttentionCall& call) noexcept {
-  KvCache cache = call.inputs.cache;
-  if (cache.shape().rolling) static_cast<void>(cache.append(new_tokens(call)));  // was checked
+void end_cache_call(const AttentionRun& run, bool finished) noexcept {
+  KvCache cache = run.call.inputs.cache;
+  if (cache.shape().rolling) {
+    if (finished) static_cast<void>(cache.append(run.new_tokens));  // was checked
+  } else if (!finished) {
+    const auto first_position = static_cast<std::int32_t>(cache.first_position());
+    for (Index batch = 0; batch < cache.shape().batch; ++batch) {
+      cache.lengths()[batch] = first_position + run.cache.offsets[batch];
+    }
+  }
 }
 
 }  // namespace lookback

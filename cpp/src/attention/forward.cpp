@@ -15,6 +15,7 @@
 #include "kernels/quantize.hpp"
 #include "kernels/value_tile.hpp"
 #include "lookback/attention.hpp"
+#include "lookback/parallel.hpp"
 
 namespace lookback {
 namespace {
@@ -156,39 +157,67 @@ void attend_tile(const AttentionCall& call, const KeySource& source, const TileR
   look.finish(work);
 }
 
-/// All heads and queries, keys being columns [0, Lk) of KeySource.
-void attend(const AttentionCall& call, Workspace& work) noexcept {
-  const Index group = call.shape.heads / call.shape.kv_heads;
-  begin_summary(call);
-  for (Index batch = 0; batch < call.shape.batch; ++batch) {
-    for (Index kv_head = 0; kv_head < call.shape.kv_heads; ++kv_head) {
-      const KeySource source(call, batch, kv_head);
-      if (!is_decode(call)) pack_values(call, source, work);
-      for (Index first = 0; first < call.shape.query_length; first += tile_queries) {
-        for (Index head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-          attend_tile(call, source, TileRows(call, batch, head, first), work);
-        }
-      }
-    }
+/// One tile of queries of all heads that share keys. A head's last tiles, with causality the longest, come first: the short ones
+/// are left for when some threads have nothing more to do.
+void attend_item(const AttentionRun& run, Index item, Workspace& work) noexcept {
+  const AttentionCall& call = run.call;
+  const Index head_index = item / run.tile_count;
+  const Index tile = run.tile_count - 1 - item % run.tile_count;
+  const Index batch = head_index / call.shape.kv_heads;
+  const Index kv_head = head_index % call.shape.kv_heads;
+  const KeySource source(call, batch, kv_head);
+  if (!is_decode(call) && work.packed_head != head_index) {
+    pack_values(call, source, work);
+    work.packed_head = head_index;
   }
+  const Index group = call.shape.heads / call.shape.kv_heads;
+  for (Index head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    attend_tile(call, source, TileRows(call, batch, head, tile * tile_queries), work);
+  }
+}
+
+/// Multiply-adds of one item, were no key hidden.
+double item_cost(const AttentionRun& run) noexcept {
+  const AttentionShape& shape = run.call.shape;
+  const Index rows = std::min(shape.query_length, tile_queries) * (shape.heads / shape.kv_heads);
+  return static_cast<double>(rows) * static_cast<double>(shape.key_length) *
+         static_cast<double>(shape.head_dim + shape.value_dim);
 }
 
 }  // namespace
 
-Status attention_forward(const AttentionCall& call, void* workspace, std::size_t workspace_bytes) noexcept {
+Status attention_begin(const AttentionCall& call, void* workspace, std::size_t workspace_bytes, Index& items) noexcept {
   if (const Status status = validate_attention(call); status != Status::ok) return status;
   if (workspace == nullptr || static_cast<double>(workspace_bytes) < attention_workspace_bytes(call)) {
     return Status::workspace_too_small;
   }
-  if (!call.inputs.cache) {
-    Workspace work(call, workspace);
-    attend(call, work);
-    return Status::ok;
+  AttentionRun& run = AttentionRun::lay_out(call, workspace);
+  run.new_tokens = new_tokens(call);
+  run.call = call.inputs.cache ? columns_of_cache(call, run.cache) : call;
+  begin_summary(run);
+  items = run.item_count;
+  return Status::ok;
+}
+
+void attention_run(void* workspace, Index from, Index to) noexcept {
+  const AttentionRun& run = *static_cast<const AttentionRun*>(workspace);
+  parallel_for(from, to, item_cost(run) * static_cast<double>(to - from),
+               [&run](Index item, Index thread) noexcept { attend_item(run, item, run.workspaces[thread]); });
+}
+
+void attention_end(void* workspace, bool finished) noexcept {
+  const AttentionRun& run = *static_cast<const AttentionRun*>(workspace);
+  if (finished) finish_summary(run);
+  if (run.call.inputs.cache) end_cache_call(run, finished);
+}
+
+Status attention_forward(const AttentionCall& call, void* workspace, std::size_t workspace_bytes) noexcept {
+  Index items = 0;
+  if (const Status status = attention_begin(call, workspace, workspace_bytes, items); status != Status::ok) {
+    return status;
   }
-  CacheWorkspace cache_work(call, workspace);
-  Workspace work(call, static_cast<char*>(workspace) + static_cast<std::size_t>(CacheWorkspace::bytes(call)));
-  attend(columns_of_cache(call, cache_work), work);
-  append_afterwards(call);
+  attention_run(workspace, 0, items);
+  attention_end(workspace, true);
   return Status::ok;
 }
 

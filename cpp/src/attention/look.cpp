@@ -136,7 +136,7 @@ void Look::finish(Workspace& work) const noexcept {
     normalise(row, work);
     const float* weights = weight_row(row, work);
     hand_out(row, weights);
-    if (call_.outputs.summary.wanted()) summarise_row(call_, rows_, row, weights);
+    if (call_.outputs.summary.wanted()) summarise_row(call_, rows_, row, weights, work.map_rests);
   }
   if (first_requested_ < end_requested_ && call_.outputs.weights.kind != WeightsKind::softmax) recompute_stage(work);
 }

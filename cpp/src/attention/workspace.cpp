@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 #include "attention/decode.hpp"
+#include "lookback/parallel.hpp"
 
 namespace lookback {
 namespace {
@@ -34,7 +36,7 @@ private:
   double bytes_ = 0;
 };
 
-double plan(const AttentionCall& call, Planner& planner, Workspace& parts) noexcept {
+void plan(const AttentionCall& call, Planner& planner, Workspace& parts) noexcept {
   const AttentionShape& shape = call.shape;
   const auto depth = static_cast<double>(shape.head_dim);
   const auto key_length = static_cast<double>(shape.key_length);
@@ -64,11 +66,10 @@ double plan(const AttentionCall& call, Planner& planner, Workspace& parts) noexc
     parts.converted_rows = planner.take<float>(static_cast<double>(block_keys) * static_cast<double>(width));
   }
   if (call.outputs.summary.wanted()) parts.weight_rows = planner.take<float>(tile_queries * key_length);
-  return planner.bytes();
 }
 
-double plan(const AttentionCall& call, Planner& planner, CacheWorkspace& parts) noexcept {
-  if (!call.inputs.cache) return 0;
+void plan(const AttentionCall& call, Planner& planner, CacheWorkspace& parts) noexcept {
+  if (!call.inputs.cache) return;
   const AttentionShape& shape = call.shape;
   const auto batch = static_cast<double>(shape.batch);
   parts.offsets = planner.take<std::int32_t>(batch);
@@ -81,36 +82,47 @@ double plan(const AttentionCall& call, Planner& planner, CacheWorkspace& parts) 
     parts.new_keys = planner.take<float>(tokens * static_cast<double>(shape.head_dim));
     parts.new_values = planner.take<float>(tokens * static_cast<double>(shape.value_dim));
   }
+}
+
+/// Sizes come from the same plan as places: without memory it is carried out on a record of its own.
+double plan(const AttentionCall& call, void* memory, AttentionRun*& placed) noexcept {
+  const AttentionShape& shape = call.shape;
+  Planner planner(memory);
+  AttentionRun sizes;
+  placed = planner.take<AttentionRun>(1);
+  AttentionRun& run = placed != nullptr ? *new (placed) AttentionRun : sizes;
+  run.tile_count = (shape.query_length + tile_queries - 1) / tile_queries;
+  run.item_count = shape.batch * shape.kv_heads * run.tile_count;
+  plan(call, planner, run.cache);
+  const SummaryRequest& summary = call.outputs.summary;
+  if (summary.map != nullptr && run.tile_count > 1) {
+    run.map_rests = planner.take<float>(static_cast<double>(shape.batch) * static_cast<double>(shape.heads) *
+                                        static_cast<double>(run.tile_count) * static_cast<double>(summary.map_columns));
+  }
+  const Index threads = std::clamp<Index>(run.item_count, 1, thread_count());
+  run.workspaces = planner.take<Workspace>(static_cast<double>(threads));
+  for (Index thread = 0; thread < threads; ++thread) {
+    Workspace parts;
+    plan(call, planner, parts);
+    parts.map_rests = run.map_rests;
+    if (run.workspaces != nullptr) new (run.workspaces + thread) Workspace(parts);
+  }
   return planner.bytes();
 }
 
 }  // namespace
 
-// Sizes come from the same plan as places: it is carried out without memory.
-Workspace::Workspace(const AttentionCall& call, void* memory) noexcept {
-  Planner planner(memory);
-  plan(call, planner, *this);
+double AttentionRun::bytes(const AttentionCall& call) noexcept {
+  AttentionRun* none = nullptr;
+  return plan(call, nullptr, none);
 }
 
-double Workspace::bytes(const AttentionCall& call) noexcept {
-  Planner planner(nullptr);
-  Workspace parts(call, nullptr);
-  return plan(call, planner, parts);
+AttentionRun& AttentionRun::lay_out(const AttentionCall& call, void* memory) noexcept {
+  AttentionRun* run = nullptr;
+  plan(call, memory, run);
+  return *run;
 }
 
-CacheWorkspace::CacheWorkspace(const AttentionCall& call, void* memory) noexcept {
-  Planner planner(memory);
-  plan(call, planner, *this);
-}
-
-double CacheWorkspace::bytes(const AttentionCall& call) noexcept {
-  Planner planner(nullptr);
-  CacheWorkspace parts(call, nullptr);
-  return plan(call, planner, parts);
-}
-
-double attention_workspace_bytes(const AttentionCall& call) noexcept {
-  return CacheWorkspace::bytes(call) + Workspace::bytes(call);
-}
+double attention_workspace_bytes(const AttentionCall& call) noexcept { return AttentionRun::bytes(call); }
 
 }  // namespace lookback

@@ -1,6 +1,6 @@
 #pragma once
 
-// Scratch memory of one thread, planned before a call: nothing is allocated in the middle of it.
+// Scratch memory, planned before a call: nothing is allocated in the middle of it.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 namespace lookback {
 
+/// What one thread needs.
 struct Workspace {
   float* query_panels = nullptr;  ///< [tile_panels][D][panel_width]: a tile's queries, scaled
   float* scores = nullptr;        ///< [block_keys][tile_queries]: scores, then probabilities
@@ -24,12 +25,11 @@ struct Workspace {
   float* correction = nullptr;      ///< [tile_queries]
   float* converted_rows = nullptr;  ///< [block_keys][max(D, Dv)]: rows of an int8 cache as float32
   float* weight_rows = nullptr;     ///< [tile_queries][Lk]: a tile's weights, for summaries
+  float* map_rests = nullptr;       ///< MapRests, which all threads share
+  Index packed_head = -1;           ///< batch · Hkv + kv head whose values are in value_panels
   Index value_panel_count = 0;
   Index value_panel_stride = 0;
   Index accumulator_stride = 0;
-
-  [[nodiscard]] static double bytes(const AttentionCall& call) noexcept;
-  Workspace(const AttentionCall& call, void* memory) noexcept;
 };
 
 /// What a call with a cache needs before the first tile.
@@ -41,9 +41,23 @@ struct CacheWorkspace {
   float* new_keys =
       nullptr;  ///< [B, Hkv, new_length, D]: new tokens as the cache will store them, where it rolls in int8
   float* new_values = nullptr;  ///< [B, Hkv, new_length, Dv]
+};
+
+/// What a call needs from its beginning to its end, at the start of its workspace; all else follows it.
+struct AttentionRun {
+  AttentionCall call;               ///< in terms of columns (cache_call.hpp)
+  Index tile_count = 0;             ///< of one head
+  Index item_count = 0;             ///< (batch, kv head, tile)
+  Workspace* workspaces = nullptr;  ///< one per thread
+  CacheWorkspace cache;
+  KvCache::Tokens new_tokens;  ///< with a cache: the caller's
+  /// [B, H, tile_count, map_columns]: what a tile adds to the cell of a map that began in an earlier tile. It waits here, so that cells
+  /// are summed in one order, whichever tile comes first.
+  float* map_rests = nullptr;
 
   [[nodiscard]] static double bytes(const AttentionCall& call) noexcept;
-  CacheWorkspace(const AttentionCall& call, void* memory) noexcept;
+  /// Lays everything out in `memory`, bytes(call) bytes.
+  static AttentionRun& lay_out(const AttentionCall& call, void* memory) noexcept;
 };
 
 /// Blocks whose sums join the totals together: of up to 8192 keys there is one group, which is the sum itself.
