@@ -62,6 +62,11 @@ export type ErrorCode =
   | "wasm-is-html"
   | "wasm-invalid"
   | "glue-unreachable"
+  // Models
+  | "model-unreachable"
+  | "model-unknown"
+  | "invalid-model"
+  | "invalid-tokenizer"
   // A refusal of the core that the checks above should have made: please report it
   | "core";
 

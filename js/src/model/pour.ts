@@ -1,0 +1,71 @@
+import { type ByteReader, CHUNK_BYTES } from "./bytes.js";
+import type { DecoderSettings } from "./settings.js";
+import { type Slot, slotShape } from "./slots.js";
+import type { WantedTensor } from "./tensor-names.js";
+
+/** Kinds of numbers in files, by the names of safetensors, in the order of the core's enum. */
+export const FLOAT_TYPES = ["F32", "F16", "BF16"] as const;
+export type FloatType = (typeof FLOAT_TYPES)[number];
+export const FLOAT_BYTES: Readonly<Record<FloatType, number>> = { F32: 4, F16: 2, BF16: 2 };
+
+/** Rows of a file's tensor that go into a slot. */
+export interface WeightRows {
+  readonly slot: Slot;
+  readonly layer: number;
+  /** Of the slot; if transposed its first column. */
+  readonly firstRow: number;
+  readonly rowCount: number;
+  readonly type: FloatType;
+  /** Little-endian; row r begins at element from + r · stride. */
+  readonly bytes: Uint8Array;
+  readonly from: number;
+  readonly stride: number;
+  readonly transposed: boolean;
+}
+
+/** Where weights go: the decoder. */
+export interface WeightSink {
+  write(rows: WeightRows): void;
+}
+
+export interface Progress {
+  /** The file that is being read. */
+  readonly file: string;
+  /** Bytes of all weights, and how many have been read. */
+  readonly loaded: number;
+  readonly total: number;
+}
+
+/** Counts bytes for onProgress. */
+export type Tally = (file: string, bytes: number) => void;
+
+/** Reads a tensor, which comes next, in pieces of whole rows, and writes each where it belongs. */
+export async function pourTensor(
+  reader: ByteReader,
+  { dims, transposed, destinations }: WantedTensor,
+  type: FloatType,
+  settings: DecoderSettings,
+  sink: WeightSink,
+  tally: Tally,
+): Promise<void> {
+  const [rows, columns] = [dims[0]!, dims[1] ?? 1];
+  const rowBytes = columns * FLOAT_BYTES[type];
+  const atOnce = Math.max(1, Math.floor(CHUNK_BYTES / rowBytes));
+  for (let first = 0; first < rows; first += atOnce) {
+    const count = Math.min(atOnce, rows - first);
+    const bytes = await reader.read(count * rowBytes);
+    const piece = { type, bytes, stride: columns, transposed };
+    for (const { slot, layer, from } of destinations) {
+      if (transposed) {
+        sink.write({ ...piece, slot, layer, firstRow: first, rowCount: count, from });
+        continue;
+      }
+      const begin = Math.max(first, from);
+      const end = Math.min(first + count, from + slotShape(settings, slot)![0]);
+      if (begin >= end) continue;
+      const part = { firstRow: begin - from, rowCount: end - begin, from: (begin - first) * columns };
+      sink.write({ ...piece, slot, layer, ...part });
+    }
+    tally(reader.name, bytes.length);
+  }
+}
