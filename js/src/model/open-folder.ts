@@ -1,10 +1,10 @@
-import { fail, kindOf, refuse, shape, show } from "../errors.js";
+import { fail, kindOf, refuse, shape } from "../errors.js";
 import { nearest } from "../options.js";
 import type { ByteReader } from "./bytes.js";
 import { readConfig } from "./families.js";
 import type { OpenedModel } from "./opened.js";
 import { FLOAT_BYTES, FLOAT_TYPES, type FloatType, pourTensor } from "./pour.js";
-import { readHeader, type TensorEntry } from "./safetensors.js";
+import { quoted, readHeader, type TensorEntry } from "./safetensors.js";
 import type { DecoderSettings } from "./settings.js";
 import { type Folder, mustOpen, readJson } from "./sources.js";
 import { isIgnored, plainName, type WantedTensor, wantedTensors } from "./tensor-names.js";
@@ -92,7 +92,7 @@ function refuseMissing(wanted: ReadonlyMap<string, unknown>, where: string, type
   const more = others.length > 0 ? ` and ${others.length} more` : "";
   fail(
     "invalid-model",
-    `${where}: by config.json a ${type} model has a tensor ${show(first)}${more}; the files have not.`,
+    `${where}: by config.json a ${type} model has a tensor ${quoted(first)}${more}; the files have not.`,
   );
 }
 
@@ -128,9 +128,9 @@ async function pourShard(
 
 function checkTensor({ name, dtype, dims }: TensorEntry, { dims: expected }: WantedTensor, file: string): void {
   if (shape(dims) !== shape(expected))
-    fail("invalid-model", `${file}: ${show(name)} is ${shape(dims)}; by config.json it must be ${shape(expected)}.`);
+    fail("invalid-model", `${file}: ${quoted(name)} is ${shape(dims)}; by config.json it must be ${shape(expected)}.`);
   if (!(dtype in FLOAT_BYTES))
-    fail("model-unknown", `${file}: ${show(name)} is of type ${dtype}; accepted are ${FLOAT_TYPES.join(", ")}.`);
+    fail("model-unknown", `${file}: ${quoted(name)} is of type ${dtype}; accepted are ${FLOAT_TYPES.join(", ")}.`);
 }
 
 function unknownTensor(
@@ -141,10 +141,10 @@ function unknownTensor(
   type: string,
 ): never {
   const known = shards.find(({ tensors }) => tensors.some(({ entry }) => entry.name === name));
-  if (known) fail("invalid-model", `${file}: ${show(name)} is in ${known.file} already.`);
+  if (known) fail("invalid-model", `${file}: ${quoted(name)} is in ${known.file} already.`);
   const near = nearest(name, [...wanted.keys()]);
   const hint = near === undefined ? "" : ` The nearest that it has is '${near}'.`;
-  return fail("invalid-model", `${file}: by config.json a ${type} model has no tensor ${show(name)}.${hint}`);
+  return fail("invalid-model", `${file}: by config.json a ${type} model has no tensor ${quoted(name)}.${hint}`);
 }
 
 /** One file, or those that the index names. */

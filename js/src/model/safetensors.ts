@@ -46,7 +46,10 @@ export async function readHeader(reader: ByteReader): Promise<TensorEntry[]> {
   for (const { name, begin, end } of entries) {
     if (begin !== covered) {
       const how = begin < covered ? "overlaps the tensor before it" : "leaves a hole before it";
-      fail("invalid-model", `${where}: ${show(name)} ${how}: it begins at byte ${begin} of the data, not ${covered}.`);
+      fail(
+        "invalid-model",
+        `${where}: ${quoted(name)} ${how}: it begins at byte ${begin} of the data, not ${covered}.`,
+      );
     }
     covered = end;
   }
@@ -59,8 +62,11 @@ export async function readHeader(reader: ByteReader): Promise<TensorEntry[]> {
   return entries;
 }
 
+/** A tensor's name, in full unless it is absurd. */
+export const quoted = (name: string): string => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
+
 function readEntry(name: string, entry: unknown, where: string): TensorEntry {
-  const no = (problem: string): never => fail("invalid-model", `${where}: ${show(name)} ${problem}.`);
+  const no = (problem: string): never => fail("invalid-model", `${where}: ${quoted(name)} ${problem}.`);
   if (kindOf(entry) !== "Object") return no(`must be { dtype, shape, data_offsets }; received ${show(entry)}`);
   const { dtype, shape: dims, data_offsets: offsets } = entry as Record<string, unknown>;
   const isCount = (n: unknown) => Number.isSafeInteger(n) && (n as number) >= 0;
@@ -85,7 +91,7 @@ function refuseRepeatedNames(text: string, where: string): void {
     else if (token === "}") depth--;
     else if (key !== undefined && depth === 1) {
       const name = JSON.parse(token.slice(0, -key.length)) as string;
-      if (names.has(name)) fail("invalid-model", `${where} names ${show(name)} twice.`);
+      if (names.has(name)) fail("invalid-model", `${where} names ${quoted(name)} twice.`);
       names.add(name);
     }
   }
