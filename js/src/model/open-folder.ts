@@ -3,12 +3,13 @@ import { nearest } from "../options.js";
 import type { ByteReader } from "./bytes.js";
 import { readConfig } from "./families.js";
 import type { OpenedModel } from "./opened.js";
-import { FLOAT_BYTES, FLOAT_TYPES, type FloatType, pourTensor } from "./pour.js";
+import { pourTensor } from "./pour.js";
 import { quoted, readHeader, type TensorEntry } from "./safetensors.js";
 import type { DecoderSettings } from "./settings.js";
 import { type Folder, mustOpen, readJson } from "./sources.js";
 import { isIgnored, plainName, type WantedTensor, wantedTensors } from "./tensor-names.js";
 import { makeJsonTokenizer } from "./tokenizer-json.js";
+import { FLOAT_BYTES, FLOAT_TYPES, type FloatType } from "./weight-rows.js";
 
 const SINGLE = "model.safetensors";
 const INDEX = "model.safetensors.index.json";

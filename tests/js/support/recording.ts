@@ -1,7 +1,7 @@
 /** A model's weights as they arrive, without a decoder: every slot, row by row. */
 import type { OpenedModel } from "../../../dist/model/opened.js";
-import type { WeightRows } from "../../../dist/model/pour.js";
 import { slotShape } from "../../../dist/model/slots.js";
+import type { WeightRows } from "../../../dist/model/weight-rows.js";
 
 /** [slot.layer] → float32 bits, rows × columns. */
 export type Recorded = Map<string, Uint32Array>;
