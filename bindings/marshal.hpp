@@ -53,9 +53,24 @@ struct RawAttentionCall {
   double workspaceBytes;
 };
 
+struct RawLinear {
+  Pointer weight, bias;
+  std::int32_t inputs, outputs, type, group;
+};
+
 struct RawLinearCall {
-  Pointer input, weight, bias, output;
-  std::int32_t rows, inputs, outputs;
+  RawLinear layer;
+  Pointer input, output;
+  std::int32_t rows;
+  Pointer workspace;
+  double workspaceBytes;
+};
+
+struct RawWeightRows {
+  Pointer values;
+  std::int32_t type;
+  bool transposed;
+  std::int32_t first, count, stride;
 };
 
 struct RawRotary {
@@ -91,8 +106,7 @@ struct RawLayerCall {
   RawRotary rotary;
   Pointer positions;
   Pointer input, memoryKeys, memoryValues, projectedKeys, projectedValues, output;
-  std::int32_t embedDim, keyDim, valueDim;
-  Pointer queryWeight, queryBias, keyWeight, keyBias, valueWeight, valueBias, outputWeight, outputBias;
+  RawLinear query, key, value, outputProjection;
 };
 
 template <typename T>
@@ -168,14 +182,27 @@ inline KvCache::Tokens to_tokens(const RawCacheTokens& raw) noexcept {
           to_pointer<const std::int32_t>(raw.keyLengths), to_pointer<const std::uint8_t>(raw.keyMask)};
 }
 
-inline PackedLinear to_linear(Pointer weight, Pointer bias, Index inputs, Index outputs) noexcept {
-  return {to_pointer<const float>(weight), to_pointer<const float>(bias), inputs, outputs};
+inline LinearFormat to_format(std::int32_t type, std::int32_t group) noexcept {
+  return {static_cast<WeightType>(type), group};
+}
+
+inline PackedLinear to_linear(const RawLinear& raw) noexcept {
+  return {to_pointer<const void>(raw.weight), to_pointer<const float>(raw.bias), raw.inputs, raw.outputs,
+          to_format(raw.type, raw.group)};
+}
+
+inline WeightRows to_rows(const RawWeightRows& raw) noexcept {
+  return {to_pointer<const void>(raw.values),
+          static_cast<WeightType>(raw.type),
+          raw.transposed,
+          raw.first,
+          raw.count,
+          raw.stride};
 }
 
 inline MultiHeadAttentionCall to_layer_call(const RawLayerCall& raw) noexcept {
   MultiHeadAttentionCall call;
   call.attention = to_call(raw.attention);
-  const AttentionShape& shape = call.attention.shape;
   call.rotary = to_rotary(raw.rotary);
   call.positions = to_pointer<const std::int32_t>(raw.positions);
   call.input = to_pointer<const float>(raw.input);
@@ -184,10 +211,10 @@ inline MultiHeadAttentionCall to_layer_call(const RawLayerCall& raw) noexcept {
   call.projected_keys = to_pointer<const float>(raw.projectedKeys);
   call.projected_values = to_pointer<const float>(raw.projectedValues);
   call.output = to_pointer<float>(raw.output);
-  call.query = to_linear(raw.queryWeight, raw.queryBias, raw.embedDim, shape.heads * shape.head_dim);
-  call.key = to_linear(raw.keyWeight, raw.keyBias, raw.keyDim, shape.kv_heads * shape.head_dim);
-  call.value = to_linear(raw.valueWeight, raw.valueBias, raw.valueDim, shape.kv_heads * shape.value_dim);
-  call.output_projection = to_linear(raw.outputWeight, raw.outputBias, shape.heads * shape.value_dim, raw.embedDim);
+  call.query = to_linear(raw.query);
+  call.key = to_linear(raw.key);
+  call.value = to_linear(raw.value);
+  call.output_projection = to_linear(raw.outputProjection);
   return call;
 }
 

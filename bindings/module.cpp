@@ -42,20 +42,26 @@ int layer_forward(const RawLayerCall& raw) {
                                            static_cast<std::size_t>(raw.attention.workspaceBytes)));
 }
 
+double linear_bytes(const RawLinearCall& raw) { return linear_workspace_bytes(to_linear(raw.layer), raw.rows); }
+
 int linear(const RawLinearCall& raw) {
-  return code(linear_forward(to_linear(raw.weight, raw.bias, raw.inputs, raw.outputs),
-                             to_pointer<const float>(raw.input), raw.rows, to_pointer<float>(raw.output)));
+  return code(linear_forward(to_linear(raw.layer), to_pointer<const float>(raw.input), raw.rows,
+                             to_pointer<float>(raw.output), to_pointer<void>(raw.workspace),
+                             static_cast<std::size_t>(raw.workspaceBytes)));
 }
 
-int pack(Pointer weight, int inputs, int outputs, Pointer packed) {
-  return code(pack_linear(to_pointer<const float>(weight), inputs, outputs, to_pointer<float>(packed)));
+int pack(const RawWeightRows& raw, const RawLinear& layer) {
+  return code(pack_linear(to_rows(raw), layer.inputs, layer.outputs, to_format(layer.type, layer.group),
+                          to_pointer<void>(layer.weight)));
 }
 
-int unpack(Pointer packed, int inputs, int outputs, Pointer weight) {
-  return code(unpack_linear(to_pointer<const float>(packed), inputs, outputs, to_pointer<float>(weight)));
+int unpack(const RawLinear& layer, int first, int count, Pointer rows) {
+  return code(unpack_linear(to_linear(layer), first, count, to_pointer<float>(rows)));
 }
 
-double packed_bytes(int inputs, int outputs) { return packed_linear_bytes(inputs, outputs); }
+double packed_bytes(int inputs, int outputs, int type, int group) {
+  return packed_linear_bytes(inputs, outputs, to_format(type, group));
+}
 
 int rotary(const RawRotaryCall& raw) {
   const RotaryOptions options = to_rotary(raw.options);
@@ -177,14 +183,29 @@ EMSCRIPTEN_BINDINGS(lookback) {
       .field("workspace", &RawAttentionCall::workspace)
       .field("workspaceBytes", &RawAttentionCall::workspaceBytes);
 
+  value_object<RawLinear>("RawLinear")
+      .field("weight", &RawLinear::weight)
+      .field("bias", &RawLinear::bias)
+      .field("inputs", &RawLinear::inputs)
+      .field("outputs", &RawLinear::outputs)
+      .field("type", &RawLinear::type)
+      .field("group", &RawLinear::group);
+
   value_object<RawLinearCall>("RawLinearCall")
+      .field("layer", &RawLinearCall::layer)
       .field("input", &RawLinearCall::input)
-      .field("weight", &RawLinearCall::weight)
-      .field("bias", &RawLinearCall::bias)
       .field("output", &RawLinearCall::output)
       .field("rows", &RawLinearCall::rows)
-      .field("inputs", &RawLinearCall::inputs)
-      .field("outputs", &RawLinearCall::outputs);
+      .field("workspace", &RawLinearCall::workspace)
+      .field("workspaceBytes", &RawLinearCall::workspaceBytes);
+
+  value_object<RawWeightRows>("RawWeightRows")
+      .field("values", &RawWeightRows::values)
+      .field("type", &RawWeightRows::type)
+      .field("transposed", &RawWeightRows::transposed)
+      .field("first", &RawWeightRows::first)
+      .field("count", &RawWeightRows::count)
+      .field("stride", &RawWeightRows::stride);
 
   value_object<RawRotary>("RawRotary")
       .field("dims", &RawRotary::dims)
@@ -240,17 +261,10 @@ EMSCRIPTEN_BINDINGS(lookback) {
       .field("projectedKeys", &RawLayerCall::projectedKeys)
       .field("projectedValues", &RawLayerCall::projectedValues)
       .field("output", &RawLayerCall::output)
-      .field("embedDim", &RawLayerCall::embedDim)
-      .field("keyDim", &RawLayerCall::keyDim)
-      .field("valueDim", &RawLayerCall::valueDim)
-      .field("queryWeight", &RawLayerCall::queryWeight)
-      .field("queryBias", &RawLayerCall::queryBias)
-      .field("keyWeight", &RawLayerCall::keyWeight)
-      .field("keyBias", &RawLayerCall::keyBias)
-      .field("valueWeight", &RawLayerCall::valueWeight)
-      .field("valueBias", &RawLayerCall::valueBias)
-      .field("outputWeight", &RawLayerCall::outputWeight)
-      .field("outputBias", &RawLayerCall::outputBias);
+      .field("query", &RawLayerCall::query)
+      .field("key", &RawLayerCall::key)
+      .field("value", &RawLayerCall::value)
+      .field("outputProjection", &RawLayerCall::outputProjection);
 
   function("fusedMultiplyAdd", &fused_multiply_add);
   function("statusMessage", &message);
@@ -263,6 +277,7 @@ EMSCRIPTEN_BINDINGS(lookback) {
   function("packedLinearBytes", &packed_bytes);
   function("packLinear", &pack);
   function("unpackLinear", &unpack);
+  function("linearWorkspaceBytes", &linear_bytes);
   function("linear", &linear);
   function("layerWorkspaceBytes", &layer_bytes);
   function("layerForward", &layer_forward);

@@ -21,6 +21,7 @@ export type {
   AttentionResult,
   FloatTensor,
   FullLayerConfig,
+  FullLinearConfig,
   IntTensor,
   LayerCacheConfig,
   LayerForwardOptions,

@@ -159,33 +159,48 @@ export interface RawLayerCall {
   projectedValues: number;
   /** [batch, queryLength, embedDim], contiguous. */
   output: number;
-  embedDim: number;
-  keyDim: number;
-  valueDim: number;
-  /** Packed by packLinear: [inputs → outputs]; biases may be 0. */
-  queryWeight: number;
-  queryBias: number;
-  keyWeight: number;
-  keyBias: number;
-  valueWeight: number;
-  valueBias: number;
-  outputWeight: number;
-  outputBias: number;
+  /** Inputs → H·D, Hkv·D, Hkv·D, H·D → outputs. */
+  query: RawLinear;
+  key: RawLinear;
+  value: RawLinear;
+  outputProjection: RawLinear;
 }
 
-/** output[row] = weight · input[row] + bias. */
-export interface RawLinearCall {
-  /** [rows, inputs], contiguous. */
-  input: number;
+export interface RawLinear {
   /** Packed by packLinear. */
   weight: number;
   /** float32[outputs], or 0. */
   bias: number;
+  inputs: number;
+  outputs: number;
+  /** 0 float32, 1 float16, 2 bfloat16, 3 int8. */
+  type: number;
+  /** int8: inputs that share a scale. */
+  group: number;
+}
+
+/** output[row] = weight · input[row] + bias. */
+export interface RawLinearCall {
+  layer: RawLinear;
+  /** [rows, inputs], contiguous. */
+  input: number;
   /** [rows, outputs], contiguous. */
   output: number;
   rows: number;
-  inputs: number;
-  outputs: number;
+  workspace: number;
+  workspaceBytes: number;
+}
+
+/** Some rows of a weight [outputs, inputs], or transposed [inputs, outputs]. */
+export interface RawWeightRows {
+  values: number;
+  /** 0 float32, 1 float16, 2 bfloat16. */
+  type: number;
+  transposed: boolean;
+  first: number;
+  count: number;
+  /** Elements from one row to the next; 0 = they touch. */
+  stride: number;
 }
 
 /** Numbers of `enum class Status` (cpp/include/lookback/status.hpp); 0 is ok. */
@@ -213,11 +228,12 @@ export interface RawModule {
   attentionEnd(workspace: number, finished: boolean): undefined;
   /** How many threads share the work from now on, this one included: fewer than wanted where there are no more. */
   setThreads(wanted: number): number;
-  packedLinearBytes(inputs: number, outputs: number): number;
-  /** weight [outputs, inputs] row-major → packed panels. */
-  packLinear(weight: number, inputs: number, outputs: number, packed: number): RawStatus;
-  /** The inverse: packed panels → weight [outputs, inputs]. */
-  unpackLinear(packed: number, inputs: number, outputs: number, weight: number): RawStatus;
+  packedLinearBytes(inputs: number, outputs: number, type: number, group: number): number;
+  /** Rows → panels of `layer`, whose bias is not used. */
+  packLinear(rows: RawWeightRows, layer: RawLinear): RawStatus;
+  /** The inverse: rows [first, first + count) as float32 [count, inputs]. */
+  unpackLinear(layer: RawLinear, first: number, count: number, rows: number): RawStatus;
+  linearWorkspaceBytes(call: RawLinearCall): number;
   linear(call: RawLinearCall): RawStatus;
   layerWorkspaceBytes(call: RawLayerCall): number;
   layerForward(call: RawLayerCall): RawStatus;

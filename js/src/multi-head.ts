@@ -168,7 +168,7 @@ class Layer extends Parameterized implements MultiHeadAttention {
   }
 
   #run(x: unknown, options: OptionsOf<typeof FORWARD>): AttentionResult<never> {
-    const { embedDim, heads, kvHeads, keyDim, valueDim } = this.config;
+    const { embedDim, heads, kvHeads } = this.config;
     const input = readSequence(x, "x", embedDim, "embedDim", this.#heap);
     const memory = this.#memoryOf(input, options);
     const [memoryBatch, keyLength] = ProjectedKeysValues.is(memory)
@@ -207,17 +207,10 @@ class Layer extends Parameterized implements MultiHeadAttention {
       projectedKeys: at(from.projectedKeys),
       projectedValues: at(from.projectedValues),
       output: at(plan.results.output?.output.place),
-      embedDim,
-      keyDim,
-      valueDim,
-      queryWeight: at(this.at(query.weightOffset)),
-      queryBias: at(this.at(query.biasOffset)),
-      keyWeight: at(this.at(key.weightOffset)),
-      keyBias: at(this.at(key.biasOffset)),
-      valueWeight: at(this.at(value.weightOffset)),
-      valueBias: at(this.at(value.biasOffset)),
-      outputWeight: at(this.at(out.weightOffset)),
-      outputBias: at(this.at(out.biasOffset)),
+      query: this.raw(at, query),
+      key: this.raw(at, key),
+      value: this.raw(at, value),
+      outputProjection: this.raw(at, out),
     });
     job.run(
       (raw, at) => raw.layerWorkspaceBytes(record(at)),

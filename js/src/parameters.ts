@@ -1,14 +1,19 @@
 import { fail, kindOf, refuse, shape } from "./errors.js";
 import { type At, type Block, checkBytes, type Heap, Job, type Place } from "./heap.js";
-import type { RawLinearCall } from "./module.js";
+import type { RawLinear, RawLinearCall } from "./module.js";
 import { unknownName } from "./options.js";
 import { Owned } from "./owned.js";
 import { mulberry32 } from "./random.js";
 import { product, readFloats, tensorOf } from "./tensors.js";
 import type { StateDict, Tensor } from "./types.js";
 
+/** How weights are stored, in the core's numbers. */
+export type Format = Pick<RawLinear, "type" | "group">;
+
+export const FLOAT32: Format = { type: 0, group: 0 };
+
 /** A linear map: where its packed weight [outputs, inputs] and its bias lie in its owner's block. */
-export interface Projection {
+export interface Projection extends Format {
   readonly inputs: number;
   readonly outputs: number;
   readonly weightOffset: number;
@@ -18,18 +23,26 @@ export interface Projection {
 
 type Size = readonly [inputs: number, outputs: number];
 
+/** Rows of a weight go in and out in parts of about so many bytes: scratch memory stays small. */
+const PART_BYTES = 2 ** 20;
+
 const align = (bytes: number): number => Math.ceil(bytes / 64) * 64;
 
 /** Lays projections out in one block. */
-export function planProjections<const Sizes extends readonly Size[]>(heap: Heap, bias: boolean, sizes: Sizes) {
+export function planProjections<const Sizes extends readonly Size[]>(
+  heap: Heap,
+  bias: boolean,
+  sizes: Sizes,
+  format = FLOAT32,
+) {
   let bytes = 0;
   const parts = sizes.map(([inputs, outputs]): Projection => {
     checkBytes(inputs * outputs * 4, "A weight of the layer");
     const weightOffset = bytes;
-    bytes += align(heap.raw.packedLinearBytes(inputs, outputs));
+    bytes += align(heap.raw.packedLinearBytes(inputs, outputs, format.type, format.group));
     const biasOffset = bias ? bytes : undefined;
     if (bias) bytes += align(outputs * 4);
-    return { inputs, outputs, weightOffset, biasOffset };
+    return { inputs, outputs, weightOffset, biasOffset, ...format };
   });
   checkBytes(bytes, "The layer");
   return { bytes, parts: parts as { [Index in keyof Sizes]: Projection } };
@@ -42,6 +55,12 @@ export interface Parameter {
   readonly parts: readonly Projection[];
   /** Initial weights are uniform in ± this; default Xavier's. */
   readonly bound?: number;
+}
+
+/** [first row, count] of parts that cover all rows of a weight. */
+function* partsOf({ inputs, outputs }: Projection): Generator<readonly [first: number, count: number]> {
+  const step = Math.max(1, Math.floor(PART_BYTES / (4 * inputs)));
+  for (let first = 0; first < outputs; first += step) yield [first, Math.min(step, outputs - first)];
 }
 
 const rowsOf = (parts: readonly Projection[]): number => parts.reduce((rows, { outputs }) => rows + outputs, 0);
@@ -125,14 +144,10 @@ export abstract class Parameterized extends Owned {
     for (const { name, dims, parts } of this.#parameters) {
       const data = new Float32Array(product(dims));
       let start = 0;
-      for (const { inputs, outputs, weightOffset, biasOffset } of parts) {
-        if (dims.length === 1) data.set(this.#heap.read(block, outputs, biasOffset), start);
-        else {
-          const job = new Job(this.#heap, "state");
-          const weight = job.output(outputs * inputs, data.subarray(start, start + outputs * inputs));
-          const packed = { block, offset: weightOffset };
-          job.run(undefined, (raw, at) => raw.unpackLinear(at(packed), inputs, outputs, at(weight.place)));
-        }
+      for (const part of parts) {
+        const { inputs, outputs } = part;
+        if (dims.length === 1) data.set(this.#heap.read(block, outputs, part.biasOffset), start);
+        else this.#unpack(block, part, data.subarray(start, start + outputs * inputs));
         start += dims.length === 1 ? outputs : outputs * inputs;
       }
       state[name] = tensorOf(data, dims);
@@ -140,22 +155,22 @@ export abstract class Parameterized extends Owned {
     return state;
   }
 
-  /** A place in the block. */
-  protected at(offset: number | undefined): Place | undefined {
-    return offset === undefined ? undefined : { block: this.block(), offset };
+  /** The core's record of one of the linear maps. */
+  protected raw(at: At, part: Projection): RawLinear {
+    return rawLinear(at, this.block(), part);
   }
 
   /** The core's record for `rows` rows through one of the linear maps. */
-  protected linear(at: At, part: Projection, input: Place, output: Place, rows: number): RawLinearCall {
-    return {
-      input: at(input),
-      weight: at(this.at(part.weightOffset)),
-      bias: at(this.at(part.biasOffset)),
-      output: at(output),
-      rows,
-      inputs: part.inputs,
-      outputs: part.outputs,
-    };
+  protected linear(
+    at: At,
+    part: Projection,
+    input: Place,
+    output: Place,
+    rows: number,
+    workspace = 0,
+    workspaceBytes = 0,
+  ): RawLinearCall {
+    return { layer: this.raw(at, part), input: at(input), output: at(output), rows, workspace, workspaceBytes };
   }
 
   /** A new block with all parameters, packed for the core. The old one stays until the new one is complete. */
@@ -173,17 +188,40 @@ export abstract class Parameterized extends Owned {
 
   #write(block: Block, dims: readonly number[], parts: readonly Projection[], values: Float32Array): void {
     let start = 0;
-    for (const { inputs, outputs, weightOffset, biasOffset } of parts) {
+    for (const part of parts) {
+      const { inputs, outputs } = part;
       const length = dims.length === 1 ? outputs : outputs * inputs;
       const data = values.subarray(start, start + length);
       start += length;
-      if (dims.length === 1) this.#heap.write(block, data, length, biasOffset);
-      else {
+      if (dims.length === 1) {
+        this.#heap.write(block, data, length, part.biasOffset);
+        continue;
+      }
+      for (const [first, count] of partsOf(part)) {
         const job = new Job(this.#heap, "load");
-        const weight = job.input(data);
-        const packed = { block, offset: weightOffset };
-        job.run(undefined, (raw, at) => raw.packLinear(at(weight), inputs, outputs, at(packed)));
+        const rows = job.input(data.subarray(first * inputs, (first + count) * inputs));
+        job.run(undefined, (raw, at) =>
+          raw.packLinear(
+            { values: at(rows), type: 0, transposed: false, first, count, stride: 0 },
+            rawLinear(at, block, part),
+          ),
+        );
       }
     }
   }
+
+  #unpack(block: Block, part: Projection, target: Float32Array): void {
+    const { inputs } = part;
+    for (const [first, count] of partsOf(part)) {
+      const job = new Job(this.#heap, "state");
+      const rows = job.output(count * inputs, target.subarray(first * inputs, (first + count) * inputs));
+      job.run(undefined, (raw, at) => raw.unpackLinear(rawLinear(at, block, part), first, count, at(rows.place)));
+    }
+  }
+}
+
+/** A linear map whose parameters lie in `block`. */
+function rawLinear(at: At, block: Block, { weightOffset, biasOffset, ...layer }: Projection): RawLinear {
+  const bias = biasOffset === undefined ? undefined : { block, offset: biasOffset };
+  return { ...layer, weight: at({ block, offset: weightOffset }), bias: at(bias) };
 }

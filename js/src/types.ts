@@ -270,7 +270,16 @@ export interface LinearConfig {
   bias?: boolean;
   /** Seeds the initial weight, which is Xavier-uniform (the bias is 0); default 0. */
   seed?: number;
+  /**
+   * What the weight is stored as; default 'f32'. Inputs, outputs and state dicts are float32 always: `load` rounds, `state` gives what is stored.
+   * 'int8': one scale for each output and each `group` inputs, |w − ŵ| ≤ max|w| / 254 of the group.
+   */
+  dtype?: "f32" | "f16" | "bf16" | "int8";
+  /** Inputs that share a scale, for 'int8': a multiple of 16 up to 256, default 64. */
+  group?: number;
 }
+
+export type FullLinearConfig = Required<Omit<LinearConfig, "group">> & Pick<LinearConfig, "group">;
 
 export interface LinearForwardOptions {
   /** Writes the result into the caller's array or wasm tensor, which may be the input. */
@@ -279,7 +288,7 @@ export interface LinearForwardOptions {
 
 /** output = x · weightᵀ + bias, as torch.nn.Linear. */
 export interface Linear {
-  readonly config: Readonly<Required<LinearConfig>>;
+  readonly config: Readonly<FullLinearConfig>;
   readonly disposed: boolean;
   /** Takes `weight` [outputs, inputs] and, where the layer has one, `bias` [outputs]; what does not fit is an error and changes nothing. */
   load(state: StateDict): void;

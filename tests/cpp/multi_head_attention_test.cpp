@@ -18,17 +18,18 @@ struct Projection {
         weight(random.vector(input_count * output_count, 0.5F)),
         bias(with_bias ? random.vector(output_count) : std::vector<float>{}),
         panels(static_cast<std::size_t>(packed_linear_bytes(input_count, output_count) / sizeof(float))) {
-    EXPECT_EQ(pack_linear(weight.data(), inputs, outputs, panels.data()), Status::ok);
+    EXPECT_EQ(pack_linear({weight.data(), WeightType::f32, false, 0, outputs}, inputs, outputs, {}, panels.data()),
+              Status::ok);
   }
 
   [[nodiscard]] PackedLinear packed() const {
-    return {panels.data(), bias.empty() ? nullptr : bias.data(), inputs, outputs};
+    return {panels.data(), bias.empty() ? nullptr : bias.data(), inputs, outputs, {}};
   }
 
   [[nodiscard]] std::vector<float> apply(const std::vector<float>& input) const {
     const Index rows = static_cast<Index>(input.size()) / inputs;
     std::vector<float> output(static_cast<std::size_t>(rows * outputs));
-    EXPECT_EQ(linear_forward(packed(), input.data(), rows, output.data()), Status::ok);
+    EXPECT_EQ(linear_forward(packed(), input.data(), rows, output.data(), nullptr, 0), Status::ok);
     return output;
   }
 };

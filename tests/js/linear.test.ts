@@ -96,7 +96,7 @@ describeVariants((lb) => {
     { inputs: 33, outputs: 8 },
   ])("M3: a state comes back bit for bit, from arrays, a Map or wasm memory: %o", (config) => {
     const layer = lb.linear(config);
-    expect(layer.config).toEqual({ bias: true, seed: 0, ...config });
+    expect(layer.config).toEqual({ bias: true, seed: 0, dtype: "f32", ...config });
     const state = stateOf(layer, 5);
     layer.load(state);
     expect(layer.state()).toEqual(state);

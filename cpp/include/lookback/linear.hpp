@@ -1,31 +1,77 @@
 #pragma once
 
+#include <cstddef>
+
 #include "lookback/status.hpp"
 #include "lookback/views.hpp"
 
 namespace lookback {
 
-/// A linear layer's parameters, output = input · weightᵀ + bias. The weight was brought into panels by pack_linear; panels hold
-/// [inputs][panel] for a few outputs side by side, so that a row of inputs meets them in registers.
-struct PackedLinear {
-  const float* weight = nullptr;  ///< packed_linear_bytes(inputs, outputs) bytes
-  const float* bias = nullptr;    ///< [outputs], nullptr = none
-  Index inputs = 0;
-  Index outputs = 0;
+/// What the numbers of a weight are stored as. Inputs, biases and outputs are float32 always.
+enum class WeightType : int {
+  f32 = 0,
+  f16 = 1,   ///< IEEE half; packing rounds to the nearest, beyond ±65504 to ±∞
+  bf16 = 2,  ///< the upper half of a float32; packing rounds to the nearest
+  /// One scale for each output and each `group` inputs that follow each other: ŵ = q · scale, scale = max|w| / 127, |w − ŵ| ≤ scale / 2
+  /// (a scale below 2⁻¹²⁶ counts as 0). A group that holds NaN or ±∞ is NaN. Inputs meet it as integers of 16 bits: see linear_forward().
+  int8 = 3,
 };
 
+/// How a weight is stored.
+struct LinearFormat {
+  WeightType type = WeightType::f32;
+  Index group = 64;  ///< int8 only: a multiple of 16, 16 … 256
+};
+
+/// A linear layer's parameters, output = input · weightᵀ + bias. The weight was brought into panels by pack_linear: panels hold a few
+/// outputs side by side, so that a row of inputs meets them in registers, and are read from their first byte to their last.
+struct PackedLinear {
+  const void* weight = nullptr;  ///< packed_linear_bytes(inputs, outputs, format) bytes, aligned to 4
+  const float* bias = nullptr;   ///< [outputs], nullptr = none
+  Index inputs = 0;
+  Index outputs = 0;
+  LinearFormat format;
+};
+
+/// Some rows of a weight that is to be packed.
+struct WeightRows {
+  const void* values = nullptr;       ///< the first of the rows
+  WeightType type = WeightType::f32;  ///< f32, f16 or bf16
+  /// Rows of [outputs, inputs] (as in torch.nn.Linear), or of [inputs, outputs] (as in GPT-2's Conv1D).
+  bool transposed = false;
+  Index first = 0;  ///< what row of the weight the first one is
+  Index count = 0;
+  Index stride = 0;  ///< elements from one row to the next, 0 = they touch
+};
+
+/// invalid_argument for a type or group that does not exist.
+Status validate_linear(LinearFormat format) noexcept;
+
 /// Size of a packed weight. A double, so that a size beyond the address space is a number and not an overflow.
-[[nodiscard]] double packed_linear_bytes(Index inputs, Index outputs) noexcept;
+[[nodiscard]] double packed_linear_bytes(Index inputs, Index outputs, LinearFormat format = {}) noexcept;
 
-/// weight [outputs, inputs], row-major (as in torch.nn.Linear) → panels.
-Status pack_linear(const float* weight, Index inputs, Index outputs, float* packed) noexcept;
+/// Rows → panels. Once all rows of a weight were packed, in any order and in calls of any size, `packed` is complete; no second copy is
+/// needed. Transposed rows become int8 a group at a time: `first` must then be a multiple of the group, and `count` too unless the rows
+/// are the last ones (else invalid_range).
+Status pack_linear(const WeightRows& rows, Index inputs, Index outputs, LinearFormat format, void* packed) noexcept;
 
-/// The exact inverse of pack_linear.
-Status unpack_linear(const float* packed, Index inputs, Index outputs, float* weight) noexcept;
+/// Rows [first, first + count) of the weight [outputs, inputs] as float32, from panels that are complete: the exact inverse of
+/// pack_linear for f32, and for weights that came as f16 or bf16 and are stored as such.
+Status unpack_linear(const PackedLinear& layer, Index first, Index count, float* rows) noexcept;
 
-/// output [rows, outputs] = input [rows, inputs] · weightᵀ + bias, contiguous. Each element is a sum over the inputs in rising order,
-/// beginning with the bias, in parts of 32 that are added to each other; the bits of a row do not depend on how many rows there are.
-/// `output` must not overlap `input`.
-Status linear_forward(const PackedLinear& layer, const float* input, Index rows, float* output) noexcept;
+/// Scratch bytes of linear_forward: 0 for f32, panels of float32 for f16 and bf16, a block of rows as integers for int8. Never grows
+/// with the outputs; with the rows up to a bound.
+[[nodiscard]] double linear_workspace_bytes(const PackedLinear& layer, Index rows) noexcept;
+
+/// output [rows, outputs] = input [rows, inputs] · weightᵀ + bias, contiguous; `output` must not overlap `input`. `workspace` is aligned
+/// to 64. The bits of a row do not depend on how many rows there are.
+/// f32, f16, bf16: each element is a sum over the inputs in rising order, beginning with the bias, in parts of 32 that are added to
+/// each other.
+/// int8: each group of a row's inputs is rounded to 16 bits, x̂ = p · max|x| / 32767, and multiplied with the weights as integers, exactly;
+/// the groups' products are then added in rising order, beginning with the bias. The rounding of x adds at most
+/// max|x| / 65534 · Σ|ŵ| of each group: for groups of 64 a quarter, at most, of what rounding w may add. An input that is NaN or ±∞ makes
+/// its row NaN.
+Status linear_forward(const PackedLinear& layer, const float* input, Index rows, float* output, void* workspace,
+                      std::size_t workspace_bytes) noexcept;
 
 }  // namespace lookback

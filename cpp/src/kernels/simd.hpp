@@ -93,6 +93,85 @@ inline Batch load_int8(const std::int8_t* source) noexcept {
 #endif
 }
 
+/// `lanes` numbers of 16 bits, each as an integer ≥ 0.
+inline BatchInt load_uint16(const std::uint16_t* source) noexcept {
+#if defined(__wasm_simd128__)
+  return wasm_u32x4_load16x4(source);
+#else
+  alignas(64) std::int32_t values[lanes];
+  for (Index lane = 0; lane < lanes; ++lane) values[lane] = source[lane];
+  return BatchInt::load_aligned(values);
+#endif
+}
+
+/// `lanes` bfloat16 numbers: they are the upper halves of floats.
+inline Batch load_bf16(const std::uint16_t* source) noexcept {
+  return xsimd::bitwise_cast<float>(load_uint16(source) << 16);
+}
+
+/// `lanes` IEEE half-precision numbers, exactly: the exponent moves from bias 15 to 127, numbers below 2⁻¹⁴ are made by subtraction, ±∞ and
+/// NaN keep the largest exponent.
+inline Batch load_f16(const std::uint16_t* source) noexcept {
+  const BatchInt half = load_uint16(source);
+  const BatchInt magnitude = (half & BatchInt(0x7fff)) << 13;
+  const BatchInt rebias(112 << 23);
+  const BatchInt again = xsimd::select(magnitude >= BatchInt(0x1f << 23), rebias, BatchInt(0));
+  const BatchInt tiny =
+      xsimd::bitwise_cast<std::int32_t>(xsimd::bitwise_cast<float>(magnitude + BatchInt(113 << 23)) - splat(0x1p-14F));
+  const BatchInt value = xsimd::select(magnitude < BatchInt(1 << 23), tiny, magnitude + rebias + again);
+  return xsimd::bitwise_cast<float>(value | ((half & BatchInt(0x8000)) << 16));
+}
+
+/// A pair of 16-bit integers in each lane.
+using BatchPairs = xsimd::batch<std::int32_t>;
+
+/// 2 · lanes signed bytes as lanes pairs.
+inline BatchPairs load_int8_pairs(const std::int8_t* source) noexcept {
+#if defined(__wasm_simd128__)
+  return wasm_i16x8_load8x8(source);
+#else
+  alignas(64) std::int32_t values[lanes];
+  for (Index lane = 0; lane < lanes; ++lane) {
+    values[lane] =
+        static_cast<std::uint16_t>(source[2 * lane]) | static_cast<std::int32_t>(source[2 * lane + 1]) * 65536;
+  }
+  return BatchPairs::load_aligned(values);
+#endif
+}
+
+/// All lanes = the pair at *source.
+inline BatchPairs load_splat_pair(const std::int16_t* source) noexcept {
+#if defined(__wasm_simd128__)
+  return wasm_v128_load32_splat(source);
+#else
+  return BatchPairs(static_cast<std::uint16_t>(source[0]) | static_cast<std::int32_t>(source[1]) * 65536);
+#endif
+}
+
+/// sum + a₀·b₀ + a₁·b₁ of the pairs, exactly.
+inline BatchInt add_pair_products(BatchPairs a, BatchPairs b, BatchInt sum) noexcept {
+#if defined(__wasm_simd128__)
+  return wasm_i32x4_add(wasm_i32x4_dot_i16x8(a, b), sum);
+#else
+  return sum + ((a << 16) >> 16) * ((b << 16) >> 16) + (a >> 16) * (b >> 16);
+#endif
+}
+
+/// Exact up to 2²⁴, beyond that rounded to the nearest.
+inline Batch to_float(BatchInt value) noexcept { return xsimd::to_float(value); }
+
+/// Rounds to the nearest integers, ties to even, and stores them as 16 bits; |value| ≤ 32767, NaN gives any number.
+inline void store_int16(std::int16_t* target, Batch value) noexcept {
+#if defined(__wasm_simd128__)
+  const v128_t rounded = wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(value));
+  wasm_v128_store64_lane(target, wasm_i16x8_narrow_i32x4(rounded, rounded), 0);
+#else
+  alignas(64) std::int32_t values[lanes];
+  xsimd::nearbyint_as_int(value).store_aligned(values);
+  for (Index lane = 0; lane < lanes; ++lane) target[lane] = static_cast<std::int16_t>(values[lane]);
+#endif
+}
+
 /// Keys that visit_byte_columns takes at once.
 inline constexpr Index byte_columns = 8;
 

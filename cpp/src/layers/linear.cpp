@@ -1,69 +1,134 @@
 #include "lookback/linear.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
-#include "kernels/pack.hpp"
+#include "kernels/half.hpp"
+#include "kernels/int8_tile.hpp"
 #include "kernels/row_tile.hpp"
+#include "layers/linear_panels.hpp"
 
 namespace lookback {
 namespace {
 
 using namespace kernels;
 
-/// The last panel has fewer outputs than it is wide: a detour through a small buffer.
-void multiply_last_panel(const float* input, Index inputs, Index rows, const float* panel, const float* initial,
-                         Index outputs, Index output_stride, float* output) noexcept {
-  for (Index row = 0; row < rows; row += register_rows) {
+/// Rows that meet all panels before the next ones do: their inputs stay in the second level of the cache while a panel, which stays in
+/// the first, passes over them.
+constexpr Index block_rows = 128;
+constexpr Index alignment = 64;  // bytes
+
+/// The parts of the workspace; f32 has none.
+struct Workspace {
+  float* panel = nullptr;            ///< f16, bf16: a panel as float32
+  std::int16_t* integers = nullptr;  ///< int8: a block of rows …
+  float* scales = nullptr;           ///< … and its scales
+
+  Workspace(const PackedLinear& layer, Index rows, void* memory) noexcept {
+    if (layer.format.type == WeightType::f32) return;
+    panel = static_cast<float*>(memory);
+    integers = static_cast<std::int16_t*>(memory);
+    const Index bytes = rows * padded_pairs(layer.inputs) * static_cast<Index>(sizeof(std::int16_t));
+    if (layer.format.type == WeightType::int8) scales = panel + round_up(bytes, alignment) / Index{sizeof(float)};
+  }
+};
+
+/// Some rows through one panel.
+class Panel {
+public:
+  Panel(const PackedLinear& layer, const Workspace& workspace, const float* input) noexcept
+      : layer_(layer), workspace_(workspace), input_(input) {}
+
+  /// Outputs [output, output + panel_width).
+  void select(Index output) noexcept {
+    const auto* weight = static_cast<const std::uint8_t*>(layer_.weight);
+    panel_ = panel_at(weight, layer_.inputs, layer_.format, output, Index{0});
+    const auto* halves = reinterpret_cast<const std::uint16_t*>(panel_);
+    const Index count = layer_.inputs * panel_width;
+    if (layer_.format.type == WeightType::f16) widen_f16(halves, count, workspace_.panel);
+    if (layer_.format.type == WeightType::bf16) widen_bf16(halves, count, workspace_.panel);
+    columns_ = std::min(panel_width, layer_.outputs - output);
+    std::fill_n(initial_, panel_width, 0.0F);
+    if (layer_.bias != nullptr) std::copy_n(layer_.bias + output, columns_, initial_);
+  }
+
+  void multiply(Index row_count, float* output) const noexcept {
+    if (columns_ == panel_width) return multiply(0, row_count, output, layer_.outputs);
+    // The last panel has fewer outputs than it is wide: a detour through a small buffer.
     float block[register_rows * panel_width];
-    const Index row_count = std::min(register_rows, rows - row);
-    multiply_rows(input + row * inputs, inputs, row_count, panel, inputs, initial, block, panel_width);
-    for (Index r = 0; r < row_count; ++r) {
-      std::copy_n(block + r * panel_width, outputs, output + (row + r) * output_stride);
+    for (Index row = 0; row < row_count; row += register_rows) {
+      const Index count = std::min(register_rows, row_count - row);
+      multiply(row, count, block, panel_width);
+      for (Index r = 0; r < count; ++r) {
+        std::copy_n(block + r * panel_width, columns_, output + (row + r) * layer_.outputs);
+      }
     }
   }
+
+private:
+  void multiply(Index row, Index row_count, float* output, Index output_stride) const noexcept {
+    const Index inputs = layer_.inputs;
+    const auto [type, group] = layer_.format;
+    if (type == WeightType::int8) {
+      return multiply_int8_rows(
+          workspace_.integers + row * padded_pairs(inputs), workspace_.scales + row * group_count(inputs, group),
+          row_count, reinterpret_cast<const std::int8_t*>(panel_), inputs, group, initial_, output, output_stride);
+    }
+    const float* panel = type == WeightType::f32 ? reinterpret_cast<const float*>(panel_) : workspace_.panel;
+    multiply_rows(input_ + row * inputs, inputs, row_count, panel, inputs, initial_, output, output_stride);
+  }
+
+  const PackedLinear& layer_;
+  const Workspace& workspace_;
+  const float* input_;
+  const std::uint8_t* panel_ = nullptr;
+  Index columns_ = 0;
+  float initial_[panel_width];
+};
+
+Status validate(const PackedLinear& layer, Index rows) noexcept {
+  if (layer.inputs < 1 || layer.outputs < 1 || rows < 0) return Status::invalid_shape;
+  return validate_linear(layer.format);
 }
 
 }  // namespace
 
-double packed_linear_bytes(Index inputs, Index outputs) noexcept {
-  const double columns = static_cast<double>(outputs) + static_cast<double>(panel_width - 1);
-  const double panels = static_cast<double>(static_cast<Index>(columns) / panel_width);
-  return panels * static_cast<double>(panel_width) * static_cast<double>(inputs) * sizeof(float);
+double linear_workspace_bytes(const PackedLinear& layer, Index rows) noexcept {
+  if (layer.format.type == WeightType::f32 || validate(layer, rows) != Status::ok || rows == 0) return 0.0;
+  const auto inputs = static_cast<double>(layer.inputs);
+  if (layer.format.type != WeightType::int8) return inputs * static_cast<double>(panel_width) * sizeof(float);
+  const auto block = static_cast<double>(std::min(rows, block_rows));
+  const auto groups = static_cast<double>(group_count(layer.inputs, layer.format.group));
+  const double bytes = block * ((inputs + 1) * sizeof(std::int16_t) + groups * sizeof(float)) + alignment;
+  return std::ceil(bytes / alignment) * alignment;
 }
 
-Status pack_linear(const float* weight, Index inputs, Index outputs, float* packed) noexcept {
-  if (inputs < 1 || outputs < 1) return Status::invalid_shape;
-  if (weight == nullptr || packed == nullptr) return Status::null_pointer;
-  for (Index first = 0; first < outputs; first += panel_width) {
-    pack_rows_as_lanes(weight + first * inputs, inputs, std::min(panel_width, outputs - first), inputs, 1.0F,
-                       packed + first * inputs);
-  }
-  return Status::ok;
-}
-
-Status unpack_linear(const float* packed, Index inputs, Index outputs, float* weight) noexcept {
-  if (inputs < 1 || outputs < 1) return Status::invalid_shape;
-  if (weight == nullptr || packed == nullptr) return Status::null_pointer;
-  for (Index first = 0; first < outputs; first += panel_width) {
-    unpack_lanes_to_rows(packed + first * inputs, std::min(panel_width, outputs - first), inputs,
-                         weight + first * inputs, inputs);
-  }
-  return Status::ok;
-}
-
-Status linear_forward(const PackedLinear& layer, const float* input, Index rows, float* output) noexcept {
-  if (layer.inputs < 1 || layer.outputs < 1 || rows < 0) return Status::invalid_shape;
+Status linear_forward(const PackedLinear& layer, const float* input, Index rows, float* output, void* workspace,
+                      std::size_t workspace_bytes) noexcept {
+  if (const Status status = validate(layer, rows); status != Status::ok) return status;
   if (rows == 0) return Status::ok;
   if (layer.weight == nullptr || input == nullptr || output == nullptr) return Status::null_pointer;
-  for (Index first = 0; first < layer.outputs; first += panel_width) {
-    const float* panel = layer.weight + first * layer.inputs;
-    const Index columns = std::min(panel_width, layer.outputs - first);
-    float initial[panel_width] = {};
-    if (layer.bias != nullptr) std::copy_n(layer.bias + first, columns, initial);
-    if (columns == panel_width) {
-      multiply_rows(input, layer.inputs, rows, panel, layer.inputs, initial, output + first, layer.outputs);
-    } else {
-      multiply_last_panel(input, layer.inputs, rows, panel, initial, columns, layer.outputs, output + first);
+  const double needed = linear_workspace_bytes(layer, rows);
+  if (needed > 0.0 && (workspace == nullptr || static_cast<double>(workspace_bytes) < needed)) {
+    return Status::workspace_too_small;
+  }
+  const auto [type, group] = layer.format;
+  for (Index first = 0; first < rows; first += block_rows) {
+    const Index count = std::min(block_rows, rows - first);
+    const float* block = input + first * layer.inputs;
+    const Workspace parts(layer, count, workspace);
+    if (type == WeightType::int8) {
+      for (Index row = 0; row < count; ++row) {
+        quantize_inputs(block + row * layer.inputs, layer.inputs, group,
+                        parts.integers + row * padded_pairs(layer.inputs),
+                        parts.scales + row * group_count(layer.inputs, group));
+      }
+    }
+    Panel panel(layer, parts, block);
+    for (Index column = 0; column < layer.outputs; column += panel_width) {
+      panel.select(column);
+      panel.multiply(count, output + first * layer.outputs + column);
     }
   }
   return Status::ok;

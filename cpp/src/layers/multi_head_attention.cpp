@@ -1,5 +1,7 @@
 #include "lookback/multi_head_attention.hpp"
 
+#include <algorithm>
+
 #include "kernels/tile.hpp"
 
 namespace lookback {
@@ -14,7 +16,7 @@ Index memory_length(const MultiHeadAttentionCall& call) noexcept {
 
 /// Sizes of the parts of the workspace, in floats, and of what the attention itself needs, in bytes.
 struct Layout {
-  double queries, keys, values, heads_output, table, frequencies;
+  double queries, keys, values, heads_output, table, frequencies, linear;
   double attention_bytes;
 
   explicit Layout(const MultiHeadAttentionCall& call) noexcept {
@@ -26,11 +28,27 @@ struct Layout {
     heads_output = rows(shape.batch, shape.query_length, call.output_projection.inputs);
     table = rows(shape.batch, shape.query_length, call.rotary.dims / 2);
     frequencies = rows(1, 1, call.rotary.dims);
+    linear = linear_bytes(call) / sizeof(float) + static_cast<double>(alignment_floats);
     attention_bytes = attention_workspace_bytes(call.attention);
   }
 
   [[nodiscard]] double bytes() const noexcept {
-    return (queries + keys + values + heads_output + 2 * table + frequencies) * sizeof(float) + attention_bytes;
+    return (queries + keys + values + heads_output + 2 * table + frequencies + linear) * sizeof(float) +
+           attention_bytes;
+  }
+
+  /// Projections come one after another and share their scratch memory.
+  [[nodiscard]] static double linear_bytes(const MultiHeadAttentionCall& call) noexcept {
+    const AttentionShape& shape = call.attention.shape;
+    double bytes = 0.0;
+    for (const PackedLinear* layer : {&call.query, &call.output_projection}) {
+      bytes = std::max(bytes, linear_workspace_bytes(*layer, shape.batch * shape.query_length));
+    }
+    if (call.projected_keys != nullptr) return bytes;
+    for (const PackedLinear* layer : {&call.key, &call.value}) {
+      bytes = std::max(bytes, linear_workspace_bytes(*layer, shape.batch * memory_length(call)));
+    }
+    return bytes;
   }
 
 private:
@@ -60,7 +78,7 @@ private:
 /// What linear_forward() will ask for; asked beforehand, so that no call fails after its attention has written results.
 Status validate_projection(const PackedLinear& layer, Index rows) noexcept {
   if (layer.inputs < 1 || layer.outputs < 1) return Status::invalid_shape;
-  return rows > 0 && layer.weight == nullptr ? Status::null_pointer : Status::ok;
+  return rows > 0 && layer.weight == nullptr ? Status::null_pointer : validate_linear(layer.format);
 }
 
 Status validate_projections(const MultiHeadAttentionCall& call) noexcept {
@@ -123,14 +141,25 @@ Status turn(const MultiHeadAttentionCall& call, const Layout& layout, Parts& par
   return Status::ok;
 }
 
+/// linear_forward() in its part of the workspace.
+struct Linears {
+  void* workspace;
+  std::size_t bytes;
+
+  [[nodiscard]] Status forward(const PackedLinear& layer, const float* input, Index rows,
+                               float* output) const noexcept {
+    return linear_forward(layer, input, rows, output, workspace, bytes);
+  }
+};
+
 /// Keys and values of the memory, in parts of the workspace.
-Status project_memory(const MultiHeadAttentionCall& call, const Layout& layout, Parts& parts, float*& keys,
-                      float*& values) noexcept {
+Status project_memory(const MultiHeadAttentionCall& call, const Layout& layout, const Linears& linears, Parts& parts,
+                      float*& keys, float*& values) noexcept {
   keys = parts.take(layout.keys);
   values = parts.take(layout.values);
   const Index rows = call.attention.shape.batch * memory_length(call);
-  const Status status = linear_forward(call.key, call.memory_keys, rows, keys);
-  return status != Status::ok ? status : linear_forward(call.value, call.memory_values, rows, values);
+  const Status status = linears.forward(call.key, call.memory_keys, rows, keys);
+  return status != Status::ok ? status : linears.forward(call.value, call.memory_values, rows, values);
 }
 
 }  // namespace
@@ -149,14 +178,15 @@ Status multi_head_attention_forward(const MultiHeadAttentionCall& call, void* wo
   Parts parts(workspace);
   float* queries = parts.take(layout.queries);
   float* heads_output = parts.take(layout.heads_output);
-  Status status = linear_forward(call.query, call.input, shape.batch * shape.query_length, queries);
+  const Linears linears{parts.take(layout.linear), static_cast<std::size_t>(Layout::linear_bytes(call))};
+  Status status = linears.forward(call.query, call.input, shape.batch * shape.query_length, queries);
   if (status != Status::ok) return status;
   const float* keys = call.projected_keys;
   const float* values = call.projected_values;
   if (keys == nullptr) {
     float* own_keys = nullptr;
     float* own_values = nullptr;
-    status = project_memory(call, layout, parts, own_keys, own_values);
+    status = project_memory(call, layout, linears, parts, own_keys, own_values);
     if (status == Status::ok && call.rotary.dims > 0) status = turn(call, layout, parts, queries, own_keys);
     if (status != Status::ok) return status;
     keys = own_keys;
@@ -171,7 +201,7 @@ Status multi_head_attention_forward(const MultiHeadAttentionCall& call, void* wo
   attention.outputs.output = split_heads(heads_output, shape.query_length, shape.heads, shape.value_dim);
   status = attention_forward(attention, parts.rest(), static_cast<std::size_t>(layout.attention_bytes));
   if (status != Status::ok) return status;
-  return linear_forward(call.output_projection, heads_output, shape.batch * shape.query_length, call.output);
+  return linears.forward(call.output_projection, heads_output, shape.batch * shape.query_length, call.output);
 }
 
 }  // namespace lookback
