@@ -3,7 +3,7 @@ import { makeCache } from "./cache.js";
 import { diagnose } from "./diagnose.js";
 import type { CausalReport, Diagnosis } from "./diagnose-types.js";
 import { fail, kindOf, refuse, shape, show } from "./errors.js";
-import { Heap } from "./heap.js";
+import { Heap, heaps } from "./heap.js";
 import type { KvCache } from "./kv-cache-types.js";
 import { makeLinear } from "./linear.js";
 import { loadModule } from "./load.js";
@@ -41,6 +41,7 @@ class Instance implements Lookback {
 
   constructor(heap: Heap, variant: Variant, threadsReason: string | undefined) {
     this.#heap = heap;
+    heaps.set(this, heap);
     this.variant = variant;
     this.threadsReason = threadsReason;
     this.fused = heap.raw.fusedMultiplyAdd();

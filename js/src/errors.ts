@@ -42,6 +42,9 @@ export type ErrorCode =
   | "evicted"
   | "rolling-window"
   | "invalid-cache"
+  // Decoders
+  | "token-out-of-range"
+  | "context-exceeded"
   // assertCausal
   | "not-causal"
   | "not-deterministic"

@@ -56,6 +56,9 @@ function outOfMemory(bytes: number, what: string, cause?: unknown): never {
   fail("out-of-memory", `Out of memory: ${what} asked for ${bytes} bytes.`, cause);
 }
 
+/** Of each instance: for the package's other entries, which are given the instance alone. */
+export const heaps = new WeakMap<object, Heap>();
+
 export class Heap {
   #raw: RawModule | undefined;
   #scratch = 0;

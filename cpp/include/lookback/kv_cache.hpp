@@ -37,6 +37,7 @@ public:
   static Status create(const KvCacheShape& shape, void* memory) noexcept;
 
   [[nodiscard]] explicit operator bool() const noexcept { return memory_ != nullptr; }
+  [[nodiscard]] void* memory() const noexcept { return memory_; }
   [[nodiscard]] const KvCacheShape& shape() const noexcept { return shape_; }
   /// Tokens seen by each row, evicted ones included: [B].
   [[nodiscard]] std::int32_t* lengths() const noexcept { return lengths_; }

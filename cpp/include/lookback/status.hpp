@@ -15,6 +15,8 @@ enum class [[nodiscard]] Status : int {
   cache_mismatch = 8,       ///< the cache has another batch, number of heads or width than the call
   evicted = 9,              ///< a rolling cache no longer has the tokens that would be needed
   invalid_cache = 10,       ///< bytes that no cache of this shape has saved
+  token_out_of_range = 11,  ///< a token id is negative or not below the vocabulary's size
+  context_exceeded = 12,    ///< a position beyond those that the model has
 };
 
 /// One English sentence without values; callers that know the values say them.

@@ -214,6 +214,7 @@ inline void visit_byte_columns(const std::uint8_t* rows, Index row_stride, Visit
 }
 
 inline Batch tanh(Batch value) noexcept { return xsimd::tanh(value); }
+inline Batch erf(Batch value) noexcept { return xsimd::erf(value); }
 inline Batch absolute(Batch value) noexcept { return xsimd::abs(value); }
 /// By equality: xsimd 13.2's batch != is wrong on wasm.
 inline bool any_nan(Batch value) noexcept { return !xsimd::all(value == value); }

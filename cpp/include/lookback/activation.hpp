@@ -1,0 +1,22 @@
+#pragma once
+
+#include "lookback/status.hpp"
+#include "lookback/views.hpp"
+
+namespace lookback {
+
+enum class Activation : int {
+  gelu_tanh = 0,  ///< x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³))): GPT-2's (Hendrycks and Gimpel 2016, arXiv:1606.08415)
+  gelu_erf = 1,   ///< x/2 · (1 + erf(x/√2)): the exact one
+  silu = 2,       ///< x / (1 + e^−x) (Elfwing et al. 2017, arXiv:1702.03118)
+};
+
+/// output[i] = f(input[i]); they may be the same memory. Errors are below 3e-7 · |x|. NaN gives NaN.
+Status activation_forward(Activation activation, const float* input, Index count, float* output) noexcept;
+
+/// output[r][i] = f(gate_and_up[r][i]) · gate_and_up[r][width + i]: the gated half of SwiGLU and GEGLU (Shazeer 2020,
+/// arXiv:2002.05202). gate_and_up [rows, 2·width], output [rows, width]; they must not overlap.
+Status gated_activation_forward(Activation activation, const float* gate_and_up, Index rows, Index width,
+                                float* output) noexcept;
+
+}  // namespace lookback

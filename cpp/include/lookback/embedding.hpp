@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "lookback/linear.hpp"
+
+namespace lookback {
+
+/// output[r] = scale · table[tokens[r]] (+ position_table[positions[r]]), [rows, table.inputs].
+struct EmbeddingCall {
+  PackedLinear table;  ///< [vocabulary = outputs, width = inputs]: a tied head is the very same
+  float scale = 1.0F;
+  const float* position_table = nullptr;  ///< [position_count, width] of learned positions, nullptr = none
+  Index position_count = 0;
+  const std::int32_t* tokens = nullptr;     ///< [rows]
+  const std::int32_t* positions = nullptr;  ///< [rows]; with a position table
+  Index rows = 0;
+  float* output = nullptr;
+};
+
+/// token_out_of_range, context_exceeded: nothing has been written.
+Status embedding_forward(const EmbeddingCall& call) noexcept;
+
+}  // namespace lookback

@@ -1,0 +1,209 @@
+#include "lookback/decoder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "layers/weight_rows.hpp"
+#include "models/decoder_layout.hpp"
+#include "models/source_rows.hpp"
+
+namespace lookback {
+namespace {
+
+bool is_not_negative(float value) noexcept { return std::isfinite(value) && value >= 0.0F; }
+
+Status validate_rotaries(const DecoderConfig& config) noexcept {
+  if (config.rotary.dims == 0) return Status::ok;
+  if (const Status status = validate_rotary(config.rotary, config.head_dim); status != Status::ok) return status;
+  if (config.window_rotary_base == 0.0) return Status::ok;
+  RotaryOptions windowed = config.rotary;
+  windowed.base = config.window_rotary_base;
+  return validate_rotary(windowed, config.head_dim);
+}
+
+/// Where a slot lies: a part of a packed weight, or a vector.
+struct SlotPlace {
+  double offset = 0;
+  bool packed = false;
+  Index inputs = 0;        ///< of the whole packed weight
+  Index first_output = 0;  ///< of the part in it
+  bool is_norm_weight = false;
+};
+
+SlotPlace part_of(const LinearPlace& place, Index first_output) noexcept {
+  return {place.weight, true, place.inputs, first_output};
+}
+
+SlotPlace bias_of(const LinearPlace& place, Index first_output) noexcept {
+  return {place.bias + static_cast<double>(first_output) * sizeof(float)};
+}
+
+SlotPlace norm_at(double offset) noexcept { return {offset, false, 0, 0, true}; }
+
+SlotPlace find_slot(const DecoderConfig& config, DecoderSlot slot) noexcept {
+  const DecoderLayout layout(config);
+  const Index keys = static_cast<Index>(config.heads) * config.head_dim;
+  const Index values = keys + static_cast<Index>(config.kv_heads) * config.head_dim;
+  const Index up = config.gated ? config.hidden_dim : 0;  // [gate | up]
+  switch (slot) {
+    case DecoderSlot::token_embedding: return part_of(layout.token_embedding, 0);
+    case DecoderSlot::position_embedding: return {layout.position_embedding};
+    case DecoderSlot::head: return part_of(layout.head, 0);
+    case DecoderSlot::final_norm_weight: return norm_at(layout.final_norm_weight);
+    case DecoderSlot::final_norm_bias: return {layout.final_norm_bias};
+    case DecoderSlot::attention_norm_weight: return norm_at(layout.attention_norm_weight);
+    case DecoderSlot::attention_norm_bias: return {layout.attention_norm_bias};
+    case DecoderSlot::query_weight: return part_of(layout.query_key_value, 0);
+    case DecoderSlot::query_bias: return bias_of(layout.query_key_value, 0);
+    case DecoderSlot::key_weight: return part_of(layout.query_key_value, keys);
+    case DecoderSlot::key_bias: return bias_of(layout.query_key_value, keys);
+    case DecoderSlot::value_weight: return part_of(layout.query_key_value, values);
+    case DecoderSlot::value_bias: return bias_of(layout.query_key_value, values);
+    case DecoderSlot::query_norm_weight: return norm_at(layout.query_norm_weight);
+    case DecoderSlot::key_norm_weight: return norm_at(layout.key_norm_weight);
+    case DecoderSlot::output_weight: return part_of(layout.output, 0);
+    case DecoderSlot::output_bias: return bias_of(layout.output, 0);
+    case DecoderSlot::attention_post_norm_weight: return norm_at(layout.attention_post_norm_weight);
+    case DecoderSlot::mlp_norm_weight: return norm_at(layout.mlp_norm_weight);
+    case DecoderSlot::mlp_norm_bias: return {layout.mlp_norm_bias};
+    case DecoderSlot::gate_weight: return part_of(layout.up, 0);
+    case DecoderSlot::gate_bias: return bias_of(layout.up, 0);
+    case DecoderSlot::up_weight: return part_of(layout.up, up);
+    case DecoderSlot::up_bias: return bias_of(layout.up, up);
+    case DecoderSlot::down_weight: return part_of(layout.down, 0);
+    case DecoderSlot::down_bias: return bias_of(layout.down, 0);
+    case DecoderSlot::mlp_post_norm_weight: return norm_at(layout.mlp_post_norm_weight);
+  }
+  return {};
+}
+
+/// Converts in pieces that fit the stack and hands them to put(row, first_column, count, values).
+template <typename Put>
+void convert_rows(const DecoderRows& rows, Index width, Put put) noexcept {
+  constexpr Index step = 512;
+  float values[step];
+  for (Index row = 0; row < rows.row_count; ++row) {
+    for (Index column = 0; column < width; column += step) {
+      const Index count = std::min(step, width - column);
+      convert_elements(rows.source, rows.type, row * rows.source_stride + column, count, values);
+      put(rows.first_row + row, column, count, values);
+    }
+  }
+}
+
+}  // namespace
+
+bool is_windowed(const DecoderConfig& config, Index layer) noexcept {
+  if (config.window == 0 || layer < config.first_windowed_layer) return false;
+  return config.full_every == 0 || (layer + 1) % config.full_every != 0;
+}
+
+Status validate_decoder(const DecoderConfig& config) noexcept {
+  for (const std::int32_t size : {config.vocab_size, config.layers, config.embed_dim, config.heads, config.kv_heads,
+                                  config.head_dim, config.hidden_dim, config.context_length}) {
+    if (size < 1) return Status::invalid_shape;
+  }
+  if (config.heads % config.kv_heads != 0) return Status::invalid_heads;
+  if (config.norm < NormKind::layer_norm || config.norm > NormKind::rms_norm ||
+      config.activation < Activation::gelu_tanh || config.activation > Activation::silu) {
+    return Status::invalid_argument;
+  }
+  if (!is_not_negative(config.norm_epsilon) || !std::isfinite(config.embed_scale) ||
+      !std::isfinite(config.attention_scale) || !is_not_negative(config.attention_softcap) ||
+      !is_not_negative(config.logit_softcap)) {
+    return Status::invalid_argument;
+  }
+  if (config.window < 0 || config.first_windowed_layer < 0 || config.full_every < 0) return Status::invalid_argument;
+  return validate_rotaries(config);
+}
+
+bool is_layer_slot(DecoderSlot slot) noexcept { return slot > DecoderSlot::final_norm_bias; }
+
+SlotShape decoder_slot(const DecoderConfig& config, DecoderSlot slot) noexcept {
+  const Index embed_dim = config.embed_dim;
+  const Index queries = static_cast<Index>(config.heads) * config.head_dim;
+  const Index keys = static_cast<Index>(config.kv_heads) * config.head_dim;
+  const auto vector = [](Index size, bool exists) { return exists ? SlotShape{size, 1} : SlotShape{}; };
+  const auto matrix = [](Index rows, Index columns, bool exists) {
+    return exists ? SlotShape{rows, columns} : SlotShape{};
+  };
+  switch (slot) {
+    case DecoderSlot::token_embedding: return {config.vocab_size, embed_dim};
+    case DecoderSlot::position_embedding: return matrix(config.context_length, embed_dim, config.learned_positions);
+    case DecoderSlot::head: return matrix(config.vocab_size, embed_dim, !config.tied_head);
+    case DecoderSlot::final_norm_weight:
+    case DecoderSlot::attention_norm_weight:
+    case DecoderSlot::mlp_norm_weight: return {embed_dim, 1};
+    case DecoderSlot::final_norm_bias:
+    case DecoderSlot::attention_norm_bias:
+    case DecoderSlot::mlp_norm_bias: return vector(embed_dim, config.norm == NormKind::layer_norm);
+    case DecoderSlot::query_weight: return {queries, embed_dim};
+    case DecoderSlot::key_weight:
+    case DecoderSlot::value_weight: return {keys, embed_dim};
+    case DecoderSlot::query_bias: return vector(queries, config.query_key_value_bias);
+    case DecoderSlot::key_bias:
+    case DecoderSlot::value_bias: return vector(keys, config.query_key_value_bias);
+    case DecoderSlot::query_norm_weight:
+    case DecoderSlot::key_norm_weight: return vector(config.head_dim, config.query_key_norm);
+    case DecoderSlot::output_weight: return {embed_dim, queries};
+    case DecoderSlot::output_bias: return vector(embed_dim, config.output_bias);
+    case DecoderSlot::attention_post_norm_weight:
+    case DecoderSlot::mlp_post_norm_weight: return vector(embed_dim, config.post_norms);
+    case DecoderSlot::gate_weight: return matrix(config.hidden_dim, embed_dim, config.gated);
+    case DecoderSlot::gate_bias: return vector(config.hidden_dim, config.gated && config.mlp_bias);
+    case DecoderSlot::up_weight: return {config.hidden_dim, embed_dim};
+    case DecoderSlot::up_bias: return vector(config.hidden_dim, config.mlp_bias);
+    case DecoderSlot::down_weight: return {embed_dim, config.hidden_dim};
+    case DecoderSlot::down_bias: return vector(embed_dim, config.mlp_bias);
+  }
+  return {};
+}
+
+double Decoder::bytes(const DecoderConfig& config) noexcept { return DecoderLayout(config).bytes; }
+
+Status Decoder::create(const DecoderConfig& config, void* memory) noexcept {
+  if (const Status status = validate_decoder(config); status != Status::ok) return status;
+  if (memory == nullptr) return Status::null_pointer;
+  std::memset(memory, 0, static_cast<std::size_t>(bytes(config)));
+  std::memcpy(memory, &config, sizeof config);
+  return Status::ok;
+}
+
+Status Decoder::write(const DecoderRows& rows) noexcept {
+  const SlotShape shape = decoder_slot(config(), rows.slot);
+  if (shape.rows == 0 || rows.layer < 0 || rows.layer >= (is_layer_slot(rows.slot) ? config().layers : 1)) {
+    return Status::invalid_range;
+  }
+  const Index source_rows = rows.transposed ? shape.columns : shape.rows;
+  const Index width = rows.transposed ? shape.rows : shape.columns;
+  if (rows.first_row < 0 || rows.row_count < 0 || rows.row_count > source_rows - rows.first_row ||
+      rows.source_stride < width) {
+    return Status::invalid_range;
+  }
+  if (!is_source_type(rows.type)) return Status::invalid_argument;
+  if (rows.source == nullptr) return Status::null_pointer;
+
+  const SlotPlace place = find_slot(config(), rows.slot);
+  double offset = place.offset;
+  if (is_layer_slot(rows.slot)) {
+    const DecoderLayout layout(config());
+    offset += layout.first_layer + layout.layer_bytes * static_cast<double>(rows.layer);
+  }
+  auto* target = reinterpret_cast<float*>(static_cast<char*>(memory_) + static_cast<std::size_t>(offset));
+  const float addend = place.is_norm_weight && config().norm_weights_from_one ? 1.0F : 0.0F;
+  convert_rows(rows, width, [&](Index row, Index column, Index count, const float* values) {
+    if (place.packed) {
+      const WeightBlock block = rows.transposed ? WeightBlock{place.first_output + column, count, row, 1}
+                                                : WeightBlock{place.first_output + row, 1, column, count};
+      write_weight_block(target, place.inputs, block, values);
+    } else if (rows.transposed) {
+      for (Index i = 0; i < count; ++i) target[(column + i) * shape.columns + row] = values[i] + addend;
+    } else {
+      for (Index i = 0; i < count; ++i) target[row * shape.columns + column + i] = values[i] + addend;
+    }
+  });
+  return Status::ok;
+}
+
+}  // namespace lookback
