@@ -144,6 +144,8 @@ EMSCRIPTEN_BINDINGS(lookback_decoder) {
       .field("firstWindowedLayer", &RawDecoderConfig::firstWindowedLayer)
       .field("fullEvery", &RawDecoderConfig::fullEvery)
       .field("rotary", &RawDecoderConfig::rotary)
+      .field("weightType", &RawDecoderConfig::weightType)
+      .field("weightGroup", &RawDecoderConfig::weightGroup)
       .field("windowRotaryBase", &RawDecoderConfig::windowRotaryBase);
 
   value_object<RawDecoderRows>("RawDecoderRows")

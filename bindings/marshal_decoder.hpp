@@ -21,6 +21,7 @@ struct RawDecoderConfig {
   float normEpsilon, embedScale, attentionScale, attentionSoftcap, logitSoftcap;
   std::int32_t window, firstWindowedLayer, fullEvery;
   RawRotary rotary;
+  std::int32_t weightType, weightGroup;
   double windowRotaryBase;
 };
 
@@ -99,6 +100,7 @@ inline DecoderConfig to_decoder_config(const RawDecoderConfig& raw) noexcept {
           raw.firstWindowedLayer,
           raw.fullEvery,
           to_rotary(raw.rotary),
+          {static_cast<WeightType>(raw.weightType), raw.weightGroup},
           raw.windowRotaryBase};
 }
 
@@ -108,7 +110,7 @@ inline DecoderRows to_decoder_rows(const RawDecoderRows& raw) noexcept {
           raw.firstRow,
           raw.rowCount,
           to_pointer<const void>(raw.source),
-          static_cast<SourceType>(raw.type),
+          static_cast<WeightType>(raw.type),
           raw.sourceStride,
           raw.transposed};
 }

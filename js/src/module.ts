@@ -252,6 +252,9 @@ export interface RawDecoderConfig {
   fullEvery: number;
   /** dims 0 = none. */
   rotary: RawRotary;
+  /** 0 f32, 1 f16, 2 bf16, 3 int8 with a scale per `weightGroup` inputs. */
+  weightType: number;
+  weightGroup: number;
   /** 0 = as the others. */
   windowRotaryBase: number;
 }

@@ -14,9 +14,8 @@ enum class Activation : int {
 /// output[i] = f(input[i]); they may be the same memory. Errors are below 3e-7 · |x|. NaN gives NaN.
 Status activation_forward(Activation activation, const float* input, Index count, float* output) noexcept;
 
-/// output[r][i] = f(gate_and_up[r][i]) · gate_and_up[r][width + i]: the gated half of SwiGLU and GEGLU (Shazeer 2020,
-/// arXiv:2002.05202). gate_and_up [rows, 2·width], output [rows, width]; they must not overlap.
-Status gated_activation_forward(Activation activation, const float* gate_and_up, Index rows, Index width,
+/// output[i] = f(gate[i]) · up[i]: the middle of SwiGLU and GEGLU (Shazeer 2020, arXiv:2002.05202). `output` may be `gate`.
+Status gated_activation_forward(Activation activation, const float* gate, const float* up, Index count,
                                 float* output) noexcept;
 
 }  // namespace lookback

@@ -49,6 +49,7 @@ struct DecoderConfig {
   std::int32_t first_windowed_layer = 0;
   std::int32_t full_every = 0;      ///< Gemma 2: 2, Gemma 3: 6
   RotaryOptions rotary;             ///< dims = 0: none
+  LinearFormat format;              ///< of all matrices but the table of positions; vectors are float32
   double window_rotary_base = 0.0;  ///< Gemma 3: windowed layers turn by this base, without scaling; 0 = as the others
 };
 
@@ -97,8 +98,6 @@ struct SlotShape {
 [[nodiscard]] SlotShape decoder_slot(const DecoderConfig& config, DecoderSlot slot) noexcept;
 [[nodiscard]] bool is_layer_slot(DecoderSlot slot) noexcept;
 
-enum class SourceType : int { float32 = 0, float16 = 1, bfloat16 = 2 };
-
 /// A piece of a tensor on its way into the decoder: as many rows as fit a small buffer, so that a file is never twice in memory.
 struct DecoderRows {
   DecoderSlot slot = DecoderSlot::token_embedding;
@@ -106,10 +105,11 @@ struct DecoderRows {
   Index first_row = 0;  ///< of the source
   Index row_count = 0;
   const void* source = nullptr;
-  SourceType type = SourceType::float32;
+  WeightType type = WeightType::f32;  ///< f32, f16 or bf16
   Index source_stride =
       0;  ///< elements from one row of the source to the next; a part of a fused tensor has more than it uses
-  /// The source is the transpose, [columns, rows] (Conv1D of GPT-2): its rows are the slot's columns.
+  /// The source is the transpose, [columns, rows] (Conv1D of GPT-2): its rows are the slot's columns. For int8 they come a group at a
+  /// time: see pack_linear().
   bool transposed = false;
 };
 

@@ -28,19 +28,12 @@ Status activation_forward(Activation activation, const float* input, Index count
   return Status::ok;
 }
 
-Status gated_activation_forward(Activation activation, const float* gate_and_up, Index rows, Index width,
+Status gated_activation_forward(Activation activation, const float* gate, const float* up, Index count,
                                 float* output) noexcept {
-  const RowFunction activate = row_function(activation);
-  if (activate == nullptr) return Status::invalid_argument;
-  if (rows < 0 || width < 1) return Status::invalid_shape;
-  if (rows == 0) return Status::ok;
-  if (gate_and_up == nullptr || output == nullptr) return Status::null_pointer;
-  for (Index row = 0; row < rows; ++row) {
-    const float* gate = gate_and_up + row * 2 * width;
-    activate(gate, width, output + row * width);
-    kernels::multiply_row(gate + width, width, output + row * width);
-  }
-  return Status::ok;
+  if (count > 0 && up == nullptr) return Status::null_pointer;
+  const Status status = activation_forward(activation, gate, count, output);
+  if (status == Status::ok) kernels::multiply_row(up, count, output);
+  return status;
 }
 
 }  // namespace lookback

@@ -1,13 +1,13 @@
 #include "lookback/embedding.hpp"
 
 #include "kernels/norm.hpp"
-#include "layers/weight_rows.hpp"
 
 namespace lookback {
 
 Status embedding_forward(const EmbeddingCall& call) noexcept {
   const Index width = call.table.inputs;
   if (width < 1 || call.table.outputs < 1 || call.rows < 0) return Status::invalid_shape;
+  if (const Status status = validate_linear(call.table.format); status != Status::ok) return status;
   if (call.rows == 0) return Status::ok;
   const bool learned = call.position_table != nullptr;
   if (call.table.weight == nullptr || call.tokens == nullptr || call.output == nullptr ||
@@ -22,7 +22,11 @@ Status embedding_forward(const EmbeddingCall& call) noexcept {
   }
   for (Index row = 0; row < call.rows; ++row) {
     float* output = call.output + row * width;
-    read_weight_row(call.table, call.tokens[row], call.scale, output);
+    const Status status = unpack_linear(call.table, call.tokens[row], 1, output);
+    if (status != Status::ok) return status;
+    if (call.scale != 1.0F) {
+      for (Index i = 0; i < width; ++i) output[i] *= call.scale;
+    }
     if (learned) kernels::add_row(call.position_table + call.positions[row] * width, width, output);
   }
   return Status::ok;

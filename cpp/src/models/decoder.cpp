@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "layers/weight_rows.hpp"
+#include "kernels/half.hpp"
 #include "models/decoder_layout.hpp"
-#include "models/source_rows.hpp"
 
 namespace lookback {
 namespace {
@@ -22,73 +21,66 @@ Status validate_rotaries(const DecoderConfig& config) noexcept {
   return validate_rotary(windowed, config.head_dim);
 }
 
-/// Where a slot lies: a part of a packed weight, or a vector.
+/// Where a slot lies, from the memory's start or its layer's.
 struct SlotPlace {
   double offset = 0;
   bool packed = false;
-  Index inputs = 0;        ///< of the whole packed weight
-  Index first_output = 0;  ///< of the part in it
   bool is_norm_weight = false;
 };
 
-SlotPlace part_of(const LinearPlace& place, Index first_output) noexcept {
-  return {place.weight, true, place.inputs, first_output};
-}
+SlotPlace weight_of(const LinearPlace& place) noexcept { return {place.weight, true, false}; }
+SlotPlace bias_of(const LinearPlace& place) noexcept { return {place.bias, false, false}; }
+SlotPlace floats_at(double offset) noexcept { return {offset, false, false}; }
+SlotPlace norm_at(double offset) noexcept { return {offset, false, true}; }
 
-SlotPlace bias_of(const LinearPlace& place, Index first_output) noexcept {
-  return {place.bias + static_cast<double>(first_output) * sizeof(float)};
-}
-
-SlotPlace norm_at(double offset) noexcept { return {offset, false, 0, 0, true}; }
-
-SlotPlace find_slot(const DecoderConfig& config, DecoderSlot slot) noexcept {
-  const DecoderLayout layout(config);
-  const Index keys = static_cast<Index>(config.heads) * config.head_dim;
-  const Index values = keys + static_cast<Index>(config.kv_heads) * config.head_dim;
-  const Index up = config.gated ? config.hidden_dim : 0;  // [gate | up]
+SlotPlace find_slot(const DecoderLayout& layout, DecoderSlot slot) noexcept {
   switch (slot) {
-    case DecoderSlot::token_embedding: return part_of(layout.token_embedding, 0);
-    case DecoderSlot::position_embedding: return {layout.position_embedding};
-    case DecoderSlot::head: return part_of(layout.head, 0);
+    case DecoderSlot::token_embedding: return weight_of(layout.token_embedding);
+    case DecoderSlot::position_embedding: return floats_at(layout.position_embedding);
+    case DecoderSlot::head: return weight_of(layout.head);
     case DecoderSlot::final_norm_weight: return norm_at(layout.final_norm_weight);
-    case DecoderSlot::final_norm_bias: return {layout.final_norm_bias};
+    case DecoderSlot::final_norm_bias: return floats_at(layout.final_norm_bias);
     case DecoderSlot::attention_norm_weight: return norm_at(layout.attention_norm_weight);
-    case DecoderSlot::attention_norm_bias: return {layout.attention_norm_bias};
-    case DecoderSlot::query_weight: return part_of(layout.query_key_value, 0);
-    case DecoderSlot::query_bias: return bias_of(layout.query_key_value, 0);
-    case DecoderSlot::key_weight: return part_of(layout.query_key_value, keys);
-    case DecoderSlot::key_bias: return bias_of(layout.query_key_value, keys);
-    case DecoderSlot::value_weight: return part_of(layout.query_key_value, values);
-    case DecoderSlot::value_bias: return bias_of(layout.query_key_value, values);
+    case DecoderSlot::attention_norm_bias: return floats_at(layout.attention_norm_bias);
+    case DecoderSlot::query_weight: return weight_of(layout.query);
+    case DecoderSlot::query_bias: return bias_of(layout.query);
+    case DecoderSlot::key_weight: return weight_of(layout.key);
+    case DecoderSlot::key_bias: return bias_of(layout.key);
+    case DecoderSlot::value_weight: return weight_of(layout.value);
+    case DecoderSlot::value_bias: return bias_of(layout.value);
     case DecoderSlot::query_norm_weight: return norm_at(layout.query_norm_weight);
     case DecoderSlot::key_norm_weight: return norm_at(layout.key_norm_weight);
-    case DecoderSlot::output_weight: return part_of(layout.output, 0);
-    case DecoderSlot::output_bias: return bias_of(layout.output, 0);
+    case DecoderSlot::output_weight: return weight_of(layout.output);
+    case DecoderSlot::output_bias: return bias_of(layout.output);
     case DecoderSlot::attention_post_norm_weight: return norm_at(layout.attention_post_norm_weight);
     case DecoderSlot::mlp_norm_weight: return norm_at(layout.mlp_norm_weight);
-    case DecoderSlot::mlp_norm_bias: return {layout.mlp_norm_bias};
-    case DecoderSlot::gate_weight: return part_of(layout.up, 0);
-    case DecoderSlot::gate_bias: return bias_of(layout.up, 0);
-    case DecoderSlot::up_weight: return part_of(layout.up, up);
-    case DecoderSlot::up_bias: return bias_of(layout.up, up);
-    case DecoderSlot::down_weight: return part_of(layout.down, 0);
-    case DecoderSlot::down_bias: return bias_of(layout.down, 0);
+    case DecoderSlot::mlp_norm_bias: return floats_at(layout.mlp_norm_bias);
+    case DecoderSlot::gate_weight: return weight_of(layout.gate);
+    case DecoderSlot::gate_bias: return bias_of(layout.gate);
+    case DecoderSlot::up_weight: return weight_of(layout.up);
+    case DecoderSlot::up_bias: return bias_of(layout.up);
+    case DecoderSlot::down_weight: return weight_of(layout.down);
+    case DecoderSlot::down_bias: return bias_of(layout.down);
     case DecoderSlot::mlp_post_norm_weight: return norm_at(layout.mlp_post_norm_weight);
   }
   return {};
 }
 
-/// Converts in pieces that fit the stack and hands them to put(row, first_column, count, values).
-template <typename Put>
-void convert_rows(const DecoderRows& rows, Index width, Put put) noexcept {
-  constexpr Index step = 512;
-  float values[step];
+/// Elements of one row of the source as float32.
+void widen(const DecoderRows& rows, Index row, Index count, float* target) noexcept {
+  const Index first = row * rows.source_stride;
+  const auto* halves = static_cast<const std::uint16_t*>(rows.source) + first;
+  if (rows.type == WeightType::f16) return kernels::widen_f16(halves, count, target);
+  if (rows.type == WeightType::bf16) return kernels::widen_bf16(halves, count, target);
+  std::copy_n(static_cast<const float*>(rows.source) + first, count, target);
+}
+
+/// A slot of float32 [rows, columns]. The transpose of a table of positions exists in no file: only that of a vector is taken.
+void write_floats(const DecoderRows& rows, Index width, float addend, float* target) noexcept {
   for (Index row = 0; row < rows.row_count; ++row) {
-    for (Index column = 0; column < width; column += step) {
-      const Index count = std::min(step, width - column);
-      convert_elements(rows.source, rows.type, row * rows.source_stride + column, count, values);
-      put(rows.first_row + row, column, count, values);
-    }
+    float* values = target + (rows.first_row + row) * width;
+    widen(rows, row, width, values);
+    for (Index i = 0; i < width; ++i) values[i] += addend;
   }
 }
 
@@ -114,6 +106,7 @@ Status validate_decoder(const DecoderConfig& config) noexcept {
       !is_not_negative(config.logit_softcap)) {
     return Status::invalid_argument;
   }
+  if (const Status status = validate_linear(config.format); status != Status::ok) return status;
   if (config.window < 0 || config.first_windowed_layer < 0 || config.full_every < 0) return Status::invalid_argument;
   return validate_rotaries(config);
 }
@@ -181,28 +174,22 @@ Status Decoder::write(const DecoderRows& rows) noexcept {
       rows.source_stride < width) {
     return Status::invalid_range;
   }
-  if (!is_source_type(rows.type)) return Status::invalid_argument;
+  if (rows.type < WeightType::f32 || rows.type > WeightType::bf16) return Status::invalid_argument;
+  if (rows.row_count == 0) return Status::ok;
   if (rows.source == nullptr) return Status::null_pointer;
 
-  const SlotPlace place = find_slot(config(), rows.slot);
+  const DecoderLayout layout(config());
+  const SlotPlace place = find_slot(layout, rows.slot);
+  if (!place.packed && rows.transposed && shape.columns > 1) return Status::invalid_argument;
   double offset = place.offset;
-  if (is_layer_slot(rows.slot)) {
-    const DecoderLayout layout(config());
-    offset += layout.first_layer + layout.layer_bytes * static_cast<double>(rows.layer);
+  if (is_layer_slot(rows.slot)) offset += layout.first_layer + layout.layer_bytes * static_cast<double>(rows.layer);
+  void* target = static_cast<char*>(memory_) + static_cast<std::size_t>(offset);
+  if (place.packed) {
+    return pack_linear({rows.source, rows.type, rows.transposed, rows.first_row, rows.row_count, rows.source_stride},
+                       shape.columns, shape.rows, config().format, target);
   }
-  auto* target = reinterpret_cast<float*>(static_cast<char*>(memory_) + static_cast<std::size_t>(offset));
-  const float addend = place.is_norm_weight && config().norm_weights_from_one ? 1.0F : 0.0F;
-  convert_rows(rows, width, [&](Index row, Index column, Index count, const float* values) {
-    if (place.packed) {
-      const WeightBlock block = rows.transposed ? WeightBlock{place.first_output + column, count, row, 1}
-                                                : WeightBlock{place.first_output + row, 1, column, count};
-      write_weight_block(target, place.inputs, block, values);
-    } else if (rows.transposed) {
-      for (Index i = 0; i < count; ++i) target[(column + i) * shape.columns + row] = values[i] + addend;
-    } else {
-      for (Index i = 0; i < count; ++i) target[row * shape.columns + column + i] = values[i] + addend;
-    }
-  });
+  const bool from_one = place.is_norm_weight && config().norm_weights_from_one;
+  write_floats(rows, width, from_one ? 1.0F : 0.0F, static_cast<float*>(target));
   return Status::ok;
 }
 

@@ -19,12 +19,12 @@ double DecoderLayout::take_floats(Index count) noexcept { return take(static_cas
 
 LinearPlace DecoderLayout::take_linear(Index inputs, Index outputs, bool has_bias) noexcept {
   LinearPlace place{0, 0, has_bias, inputs, outputs};
-  place.weight = take(packed_linear_bytes(inputs, outputs));
+  place.weight = take(packed_linear_bytes(inputs, outputs, format_));
   if (has_bias) place.bias = take_floats(outputs);
   return place;
 }
 
-DecoderLayout::DecoderLayout(const DecoderConfig& config) noexcept {
+DecoderLayout::DecoderLayout(const DecoderConfig& config) noexcept : format_(config.format) {
   const Index embed_dim = config.embed_dim;
   const Index queries = static_cast<Index>(config.heads) * config.head_dim;
   const Index keys = static_cast<Index>(config.kv_heads) * config.head_dim;
@@ -44,14 +44,17 @@ DecoderLayout::DecoderLayout(const DecoderConfig& config) noexcept {
   next_ = 0;
   attention_norm_weight = take_floats(embed_dim);
   attention_norm_bias = norm_bias();
-  query_key_value = take_linear(embed_dim, queries + 2 * keys, config.query_key_value_bias);
+  query = take_linear(embed_dim, queries, config.query_key_value_bias);
+  key = take_linear(embed_dim, keys, config.query_key_value_bias);
+  value = take_linear(embed_dim, keys, config.query_key_value_bias);
   query_norm_weight = config.query_key_norm ? take_floats(config.head_dim) : 0;
   key_norm_weight = config.query_key_norm ? take_floats(config.head_dim) : 0;
   output = take_linear(queries, embed_dim, config.output_bias);
   attention_post_norm_weight = post_norm();
   mlp_norm_weight = take_floats(embed_dim);
   mlp_norm_bias = norm_bias();
-  up = take_linear(embed_dim, config.gated ? 2 * hidden : hidden, config.mlp_bias);
+  if (config.gated) gate = take_linear(embed_dim, hidden, config.mlp_bias);
+  up = take_linear(embed_dim, hidden, config.mlp_bias);
   down = take_linear(hidden, embed_dim, config.mlp_bias);
   mlp_post_norm_weight = post_norm();
   layer_bytes = next_;
@@ -70,8 +73,11 @@ DecoderWeights::DecoderWeights(const Decoder& decoder) noexcept
 LayerWeights DecoderWeights::layer(Index number) const noexcept {
   const double start = layout_.first_layer + layout_.layer_bytes * static_cast<double>(number);
   const bool norm_bias = config_.norm == NormKind::layer_norm;
-  return {linear(layout_.query_key_value, start),
+  return {linear(layout_.query, start),
+          linear(layout_.key, start),
+          linear(layout_.value, start),
           linear(layout_.output, start),
+          linear(layout_.gate, start),
           linear(layout_.up, start),
           linear(layout_.down, start),
           floats(start + layout_.attention_norm_weight),
@@ -85,7 +91,8 @@ LayerWeights DecoderWeights::layer(Index number) const noexcept {
 }
 
 PackedLinear DecoderWeights::linear(const LinearPlace& place, double start) const noexcept {
-  return {floats(start + place.weight), floats(start + place.bias, place.has_bias), place.inputs, place.outputs};
+  return {floats(start + place.weight), floats(start + place.bias, place.has_bias), place.inputs, place.outputs,
+          config_.format};
 }
 
 const float* DecoderWeights::floats(double offset, bool exists) const noexcept {

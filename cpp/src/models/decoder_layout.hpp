@@ -1,7 +1,6 @@
 #pragma once
 
-// Where the parts of a decoder lie in its memory: the config, tensors that exist once, then the layers, all laid out alike. Queries, keys and
-// values are one packed weight, gate and up another: a row of inputs is then read once for all of them.
+// Where the parts of a decoder lie in its memory: the config, tensors that exist once, then the layers, all laid out alike.
 
 #include "lookback/decoder.hpp"
 
@@ -20,7 +19,7 @@ class DecoderLayout {
 public:
   explicit DecoderLayout(const DecoderConfig& config) noexcept;
 
-  LinearPlace token_embedding, head, query_key_value, output, up, down;
+  LinearPlace token_embedding, head, query, key, value, output, gate, up, down;
   double position_embedding, final_norm_weight, final_norm_bias;
   double attention_norm_weight, attention_norm_bias, query_norm_weight, key_norm_weight, attention_post_norm_weight;
   double mlp_norm_weight, mlp_norm_bias, mlp_post_norm_weight;
@@ -31,12 +30,13 @@ private:
   double take(double byte_count) noexcept;
   double take_floats(Index count) noexcept;
   LinearPlace take_linear(Index inputs, Index outputs, bool has_bias) noexcept;
+  LinearFormat format_;
   double next_ = 0;
 };
 
 /// A layer's parameters, ready for calls; norms that the config does not have are absent.
 struct LayerWeights {
-  PackedLinear query_key_value, output, up, down;
+  PackedLinear query, key, value, output, gate, up, down;
   const float* attention_norm_weight;
   const float* attention_norm_bias;
   const float* query_norm_weight;

@@ -152,25 +152,28 @@ private:
     }
   }
 
-  /// A part of [B·L, query | key | value] as [B, heads, L, head_dim].
+  /// [B·L, heads · head_dim] as [B, heads, L, head_dim].
   template <typename T>
-  [[nodiscard]] BasicView<T> part(Index first_head) const noexcept {
-    const Index width = (config_.heads + 2 * static_cast<Index>(config_.kv_heads)) * config_.head_dim;
-    return {work_.query_key_value + first_head * config_.head_dim, call_.length * width, config_.head_dim, width};
+  [[nodiscard]] BasicView<T> heads_of(T* data, Index heads) const noexcept {
+    const Index width = heads * config_.head_dim;
+    return {data, call_.length * width, config_.head_dim, width};
+  }
+
+  Status multiply(const PackedLinear& layer, const float* input, Index rows, float* output) const noexcept {
+    return linear_forward(layer, input, rows, output, work_.workspace, work_.workspace_bytes);
   }
 
   [[nodiscard]] AttentionCall attention(Index layer, float* weights) const noexcept {
     const KvCache cache = session_.cache(layer);
     AttentionCall attention =
         attention_of_layer(config_, is_windowed(config_, layer), batch_, call_.length, cache.columns());
-    attention.inputs.queries = part<const float>(0);
-    attention.inputs.keys = part<const float>(config_.heads);
-    attention.inputs.values = part<const float>(config_.heads + config_.kv_heads);
+    attention.inputs.queries = heads_of<const float>(work_.queries, config_.heads);
+    attention.inputs.keys = heads_of<const float>(work_.keys, config_.kv_heads);
+    attention.inputs.values = heads_of<const float>(work_.values, config_.kv_heads);
     attention.inputs.cache = cache;
     attention.visibility.key_lengths = call_.token_lengths;
     attention.visibility.key_mask = call_.token_mask;
-    const Index width = static_cast<Index>(config_.heads) * config_.head_dim;
-    attention.outputs.output = {work_.heads_output, call_.length * width, config_.head_dim, width};
+    attention.outputs.output = heads_of(work_.heads_output, config_.heads);
     if (weights != nullptr && is_chosen(layer, call_.weight_layers, call_.weight_layer_count)) {
       const Index heads = call_.weight_heads != nullptr ? call_.weight_head_count : config_.heads;
       attention.outputs.weights = {weights, WeightsKind::softmax, call_.weight_heads, heads, 0, call_.length};
@@ -178,16 +181,16 @@ private:
     return attention;
   }
 
-  void normalise_heads(const float* weight, Index first_head, Index heads) const noexcept {
+  void normalise_heads(const float* weight, float* data, Index heads) const noexcept {
     static_cast<void>(
         norm_forward({NormKind::rms_norm, config_.norm_epsilon, config_.head_dim, weight, nullptr,
-                      part<const float>(first_head), part<float>(first_head), batch_, heads, call_.length}));
+                      heads_of<const float>(data, heads), heads_of(data, heads), batch_, heads, call_.length}));
   }
 
-  void turn(Index first_head, Index heads, bool windowed) const noexcept {
+  void turn(float* data, Index heads, bool windowed) const noexcept {
     const int kind = windowed && config_.window_rotary_base != 0.0 ? 1 : 0;
-    static_cast<void>(rotary_apply({part<const float>(first_head), part<float>(first_head), batch_, heads, call_.length,
-                                    config_.head_dim, config_.rotary.dims, config_.rotary.interleaved,
+    static_cast<void>(rotary_apply({heads_of<const float>(data, heads), heads_of(data, heads), batch_, heads,
+                                    call_.length, config_.head_dim, config_.rotary.dims, config_.rotary.interleaved,
                                     work_.cosines[kind], work_.sines[kind], call_.length}));
   }
 
@@ -216,23 +219,25 @@ private:
   /// Moves `weights` on by what it has written.
   Status attend(Index layer, const LayerWeights& parameters, float*& weights) noexcept {
     normalise(work_.residual, parameters.attention_norm_weight, parameters.attention_norm_bias, rows_, work_.normed);
-    Status status = linear_forward(parameters.query_key_value, work_.normed, rows_, work_.query_key_value);
+    Status status = multiply(parameters.query, work_.normed, rows_, work_.queries);
+    if (status == Status::ok) status = multiply(parameters.key, work_.normed, rows_, work_.keys);
+    if (status == Status::ok) status = multiply(parameters.value, work_.normed, rows_, work_.values);
     if (status != Status::ok) return status;
     if (config_.query_key_norm) {
-      normalise_heads(parameters.query_norm_weight, 0, config_.heads);
-      normalise_heads(parameters.key_norm_weight, config_.heads, config_.kv_heads);
+      normalise_heads(parameters.query_norm_weight, work_.queries, config_.heads);
+      normalise_heads(parameters.key_norm_weight, work_.keys, config_.kv_heads);
     }
     if (config_.rotary.dims > 0) {
-      turn(0, config_.heads, is_windowed(config_, layer));
-      turn(config_.heads, config_.kv_heads, is_windowed(config_, layer));
+      turn(work_.queries, config_.heads, is_windowed(config_, layer));
+      turn(work_.keys, config_.kv_heads, is_windowed(config_, layer));
     }
     const AttentionCall attended = attention(layer, weights);
-    status = attention_forward(attended, work_.attention, work_.attention_bytes);
+    status = attention_forward(attended, work_.workspace, work_.workspace_bytes);
     if (status != Status::ok) return status;
     if (attended.outputs.weights.data != nullptr) {
       weights += batch_ * attended.outputs.weights.head_count * call_.length * attended.shape.key_length;
     }
-    status = linear_forward(parameters.output, work_.heads_output, rows_, work_.normed);
+    status = multiply(parameters.output, work_.heads_output, rows_, work_.normed);
     if (status == Status::ok) add_to_residual(parameters.attention_post_norm_weight);
     return status;
   }
@@ -240,14 +245,14 @@ private:
   /// The multi-layer perceptron.
   Status transform(const LayerWeights& parameters) noexcept {
     normalise(work_.residual, parameters.mlp_norm_weight, parameters.mlp_norm_bias, rows_, work_.normed);
-    Status status = linear_forward(parameters.up, work_.normed, rows_, work_.gate_and_up);
+    const Index count = rows_ * config_.hidden_dim;
+    float* activated = config_.gated ? work_.gate : work_.up;
+    Status status = multiply(parameters.up, work_.normed, rows_, work_.up);
+    if (status == Status::ok && config_.gated) status = multiply(parameters.gate, work_.normed, rows_, work_.gate);
     if (status != Status::ok) return status;
-    const Index hidden = config_.hidden_dim;
-    status = config_.gated
-                 ? gated_activation_forward(config_.activation, work_.gate_and_up, rows_, hidden, work_.activated)
-                 : activation_forward(config_.activation, work_.gate_and_up, rows_ * hidden, work_.activated);
-    if (status != Status::ok) return status;
-    status = linear_forward(parameters.down, work_.activated, rows_, work_.normed);
+    status = config_.gated ? gated_activation_forward(config_.activation, activated, work_.up, count, activated)
+                           : activation_forward(config_.activation, activated, count, activated);
+    if (status == Status::ok) status = multiply(parameters.down, activated, rows_, work_.normed);
     if (status == Status::ok) add_to_residual(parameters.mlp_post_norm_weight);
     return status;
   }
@@ -269,7 +274,7 @@ private:
                   work_.normed + row * width);
       }
     }
-    if (const Status status = linear_forward(weights_.head, work_.normed, count, logits); status != Status::ok) {
+    if (const Status status = multiply(weights_.head, work_.normed, count, logits); status != Status::ok) {
       return status;
     }
     if (config_.logit_softcap > 0.0F) {

@@ -29,6 +29,16 @@ double attention_bytes(const DecoderConfig& config, const DecoderSessionShape& s
   return most;
 }
 
+double linear_bytes(const DecoderConfig& config, const DecoderSessionShape& shape) noexcept {
+  const Index rows = static_cast<Index>(shape.batch) * shape.chunk;
+  double most = 0;
+  for (const Index inputs : {static_cast<Index>(config.embed_dim), static_cast<Index>(config.hidden_dim),
+                             static_cast<Index>(config.heads) * config.head_dim}) {
+    most = std::max(most, linear_workspace_bytes({nullptr, nullptr, inputs, 1, config.format}, rows));
+  }
+  return most;
+}
+
 }  // namespace
 
 KvCacheShape cache_shape(const DecoderConfig& config, const DecoderSessionShape& shape, bool windowed) noexcept {
@@ -84,17 +94,20 @@ SessionLayout::SessionLayout(const DecoderConfig& config, const DecoderSessionSh
   positions_ = table(1);
   residual_ = table(config.embed_dim);
   normed_ = table(config.embed_dim);
-  query_key_value_ = table(queries + 2 * keys);
+  queries_ = table(queries);
+  keys_ = table(keys);
+  values_ = table(keys);
   heads_output_ = table(queries);
-  gate_and_up_ = table(static_cast<double>(config.hidden_dim) * (config.gated ? 2 : 1));
-  activated_ = table(config.hidden_dim);
+  gate_ = table(config.gated ? config.hidden_dim : 0);
+  up_ = table(config.hidden_dim);
   for (const int kind : {0, 1}) {
     cosines_[kind] = table(static_cast<double>(config.rotary.dims / 2));
     sines_[kind] = table(static_cast<double>(config.rotary.dims / 2));
   }
   frequencies_ = take(static_cast<double>(config.rotary.dims / 2) * sizeof(double));
-  attention_bytes_ = std::max(attention_bytes(config, shape, false), attention_bytes(config, shape, true));
-  attention_ = take(attention_bytes_);
+  workspace_bytes_ = std::max(attention_bytes(config, shape, false), attention_bytes(config, shape, true));
+  workspace_bytes_ = std::max(workspace_bytes_, linear_bytes(config, shape));
+  workspace_ = take(workspace_bytes_);
   bytes = next_;
 }
 
@@ -103,15 +116,17 @@ DecoderScratch SessionLayout::scratch(void* memory) const noexcept {
           at<std::int32_t>(memory, positions_),
           at<float>(memory, residual_),
           at<float>(memory, normed_),
-          at<float>(memory, query_key_value_),
+          at<float>(memory, queries_),
+          at<float>(memory, keys_),
+          at<float>(memory, values_),
           at<float>(memory, heads_output_),
-          at<float>(memory, gate_and_up_),
-          at<float>(memory, activated_),
+          at<float>(memory, gate_),
+          at<float>(memory, up_),
           {at<float>(memory, cosines_[0]), at<float>(memory, cosines_[1])},
           {at<float>(memory, sines_[0]), at<float>(memory, sines_[1])},
           at<double>(memory, frequencies_),
-          at<void>(memory, attention_),
-          static_cast<std::size_t>(attention_bytes_)};
+          at<void>(memory, workspace_),
+          static_cast<std::size_t>(workspace_bytes_)};
 }
 
 }  // namespace lookback

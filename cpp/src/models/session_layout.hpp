@@ -13,15 +13,17 @@ struct DecoderScratch {
   std::int32_t* positions;  ///< [B·L]
   float* residual;          ///< [B·L, embed_dim]
   float* normed;            ///< [B·L, embed_dim]
-  float* query_key_value;   ///< [B·L, (heads + 2 · kv_heads) · head_dim]
+  float* queries;           ///< [B·L, heads · head_dim]
+  float* keys;              ///< [B·L, kv_heads · head_dim]
+  float* values;            ///< [B·L, kv_heads · head_dim]
   float* heads_output;      ///< [B·L, heads · head_dim]
-  float* gate_and_up;       ///< [B·L, hidden_dim or twice that]
-  float* activated;         ///< [B·L, hidden_dim]
+  float* gate;              ///< [B·L, hidden_dim]; used if gated
+  float* up;                ///< [B·L, hidden_dim]
   float* cosines[2];        ///< [B·L, dims / 2] of full and of windowed layers
   float* sines[2];
   double* frequencies;  ///< [dims / 2]
-  void* attention;
-  std::size_t attention_bytes;
+  void* workspace;      ///< of an attention or a linear map
+  std::size_t workspace_bytes;
 };
 
 /// Byte offsets. Planned once, when the session is made, and kept in its head.
@@ -38,8 +40,8 @@ private:
   double take(double byte_count) noexcept;
 
   double first_cache_, cache_bytes_[2];  ///< of a full layer, of a windowed one
-  double tokens_, positions_, residual_, normed_, query_key_value_, heads_output_, gate_and_up_, activated_;
-  double cosines_[2], sines_[2], frequencies_, attention_, attention_bytes_;
+  double tokens_, positions_, residual_, normed_, queries_, keys_, values_, heads_output_, gate_, up_;
+  double cosines_[2], sines_[2], frequencies_, workspace_, workspace_bytes_;
   double next_ = 0;
 };
 

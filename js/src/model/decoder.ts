@@ -11,11 +11,22 @@ import { FLOAT_BYTES, FLOAT_TYPES, type WeightRows } from "./weight-rows.js";
 const NORMS = ["layer", "rms"];
 const ACTIVATIONS = ["gelu_tanh", "gelu_erf", "silu"];
 
-const toRaw = (settings: DecoderSettings): RawDecoderConfig => ({
+const DTYPES = ["f32", "f16", "bf16", "int8"] as const;
+
+/** What matrices are stored as: see LinearConfig. */
+export interface WeightFormat {
+  dtype: (typeof DTYPES)[number];
+  /** For int8: inputs that share a scale. Transposed tensors are then written a whole group of rows at a time. */
+  group?: number;
+}
+
+const toRaw = (settings: DecoderSettings, { dtype, group = 64 }: WeightFormat): RawDecoderConfig => ({
   ...settings,
   norm: NORMS.indexOf(settings.norm),
   activation: ACTIVATIONS.indexOf(settings.activation),
   rotary: settings.rotary ? readEmbedding(settings.rotary, settings.headDim, "decoder: rotary") : NO_ROTARY,
+  weightType: DTYPES.indexOf(dtype),
+  weightGroup: group,
 });
 
 /** The weights of a decoder, in wasm memory: made empty, filled by write(), used by sessions. */
@@ -25,11 +36,11 @@ export class Decoder extends Owned {
   /** Elements of each tensor that are still to be written. */
   readonly #unwritten = new Map<string, number>();
 
-  constructor(heap: Heap, settings: DecoderSettings) {
+  constructor(heap: Heap, settings: DecoderSettings, format: WeightFormat = { dtype: "f32" }) {
     super(heap, "The decoder");
     this.heap = heap;
     this.settings = Object.freeze({ ...settings });
-    const config = toRaw(settings);
+    const config = toRaw(settings, format);
     const bytes = heap.raw.decoderBytes(config);
     checkBytes(bytes, "The decoder's weights");
     const block = heap.own(this, bytes, "the decoder's weights");
