@@ -32,6 +32,11 @@ export function attention(heap: Heap, q: unknown, k: unknown, v: unknown, given:
   job.run(
     (raw, at) => raw.attentionWorkspaceBytes(record(at)),
     (raw, at, workspace, bytes) => raw.attention(record(at, workspace, bytes)),
+    {
+      begin: (raw, at, workspace, bytes) => raw.attentionBegin(record(at, workspace, bytes)),
+      run: "attentionRun",
+      end: "attentionEnd",
+    },
   );
   return finishResults(plan);
 }

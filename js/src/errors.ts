@@ -70,6 +70,8 @@ export type ErrorCode =
   | "model-unknown"
   | "invalid-model"
   | "invalid-tokenizer"
+  // Workers
+  | "worker-failed"
   // A refusal of the core that the checks above should have made: please report it
   | "core";
 

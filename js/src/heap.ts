@@ -59,7 +59,24 @@ function outOfMemory(bytes: number, what: string, cause?: unknown): never {
 /** Of each instance: for the package's other entries, which are given the instance alone. */
 export const heaps = new WeakMap<object, Heap>();
 
+/** The core's functions for a call in slices: `begin` gives the number of items of work, or −status. */
+export interface Slices {
+  readonly begin: (raw: RawModule, at: At, workspace: number, workspaceBytes: number) => number;
+  readonly run: "attentionRun";
+  readonly end: "attentionEnd";
+}
+
+/** A call that has begun; its results are there, to be filled at its end. The heap takes no other call before. */
+export interface SlicedWork {
+  readonly items: number;
+  run(from: number, to: number): void;
+  /** `finished`: all items have run. */
+  end(finished: boolean): void;
+}
+
 export class Heap {
+  /** Where this is set, calls that can be divided are put off: it is given their work. */
+  putOff: ((work: SlicedWork) => void) | undefined;
   #raw: RawModule | undefined;
   #scratch = 0;
   #scratchBytes = 0;
@@ -237,6 +254,7 @@ export class Job {
   run(
     workspaceBytes: ((raw: RawModule, at: At) => number) | undefined,
     call: (raw: RawModule, at: At, workspace: number, workspaceBytes: number) => RawStatus | undefined,
+    slices?: Slices,
   ): void {
     const heap = this.#heap;
     // What a block holds may be looked at (a cache's sizes); the rest is not laid out yet.
@@ -249,9 +267,27 @@ export class Job {
     for (const output of this.#outputs) if (output.target === undefined) output.values = freshArray(output);
     for (const [source, place] of this.#inputs) if (!("heap" in source)) heap.copyIn(at(place), source);
 
-    const status = call(heap.raw, at, at(workspace), needed);
-    if (status) fail("core", `${this.#what}: ${heap.raw.statusMessage(status)}`);
-    for (const output of this.#outputs) this.#bringOut(output, at);
+    const { raw, putOff } = heap;
+    const check = (status: RawStatus | undefined) =>
+      status && fail("core", `${this.#what}: ${raw.statusMessage(status)}`);
+    const bringOut = () => {
+      for (const output of this.#outputs) this.#bringOut(output, at);
+    };
+    if (!slices || !putOff) {
+      check(call(raw, at, at(workspace), needed));
+      bringOut();
+      return;
+    }
+    const items = slices.begin(raw, at, at(workspace), needed);
+    check(Math.max(0, -items));
+    putOff({
+      items,
+      run: (from, to) => raw[slices.run](at(workspace), from, to),
+      end: (finished) => {
+        raw[slices.end](at(workspace), finished);
+        if (finished) bringOut();
+      },
+    });
   }
 
   #bringOut({ place, length, kind, target, values }: Output<Values>, at: At): void {

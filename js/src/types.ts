@@ -161,7 +161,7 @@ export type AttentionResult<Options = AttentionOptions> = {
     : { summary?: Summary });
 
 /** Refuses names that are no options while `Given` keeps the precise type for the result. */
-type Only<Options, Given> = Given & { [Name in Exclude<keyof Given, keyof Options>]: never };
+export type Only<Options, Given> = Given & { [Name in Exclude<keyof Given, keyof Options>]: never };
 
 /** A boolean mask that knows its meaning: true = may attend. Dims usually [Lq, Lk]. Immutable. */
 export interface Mask {

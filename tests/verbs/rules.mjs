@@ -50,7 +50,7 @@ export const RULES = [
 ];
 
 /** Promised, and not built yet. */
-export const NOT_YET = ["R19", "R20", "B6"];
+export const NOT_YET = ["R19", "R20"];
 
 const NUMBERS = /\b([RMB])(\d+)(?:[–-][RMB]?(\d+))?/g;
 
