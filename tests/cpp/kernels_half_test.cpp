@@ -4,6 +4,17 @@
 namespace lookback::test {
 namespace {
 
+using Narrow = void (*)(const float*, Index, std::uint16_t*);
+
+std::uint16_t narrowed(float value, Narrow narrow) {
+  std::uint16_t result = 0;
+  narrow(&value, 1, &result);
+  return result;
+}
+
+std::uint16_t to_f16(float value) { return narrowed(value, kernels::narrow_to_f16); }
+std::uint16_t to_bf16(float value) { return narrowed(value, kernels::narrow_to_bf16); }
+
 constexpr int all_patterns = 1 << 16;
 
 std::vector<std::uint16_t> patterns() {
@@ -64,14 +75,14 @@ TEST(half, narrowing_is_the_inverse_of_widening) {
   for (int bits = 0; bits < all_patterns; ++bits) {
     const float half = half_value(bits);
     if (std::isnan(half))
-      ASSERT_TRUE(std::isnan(half_value(kernels::narrow_to_f16(half))));
+      ASSERT_TRUE(std::isnan(half_value(to_f16(half))));
     else
-      ASSERT_EQ(kernels::narrow_to_f16(half), bits);
+      ASSERT_EQ(to_f16(half), bits);
     const float bfloat = bfloat_value(bits);
     if (std::isnan(bfloat))
-      ASSERT_TRUE(std::isnan(bfloat_value(kernels::narrow_to_bf16(bfloat))));
+      ASSERT_TRUE(std::isnan(bfloat_value(to_bf16(bfloat))));
     else
-      ASSERT_EQ(kernels::narrow_to_bf16(bfloat), bits);
+      ASSERT_EQ(to_bf16(bfloat), bits);
   }
 }
 
@@ -87,22 +98,22 @@ void check_between(int lower, float low, float high, std::uint16_t (*narrow)(flo
 
 TEST(half, narrowing_rounds_to_the_nearest_and_ties_to_even) {
   for (int bits = 0; bits < 0x7bff; ++bits) {
-    check_between(bits, half_value(bits), half_value(bits + 1), kernels::narrow_to_f16);
+    check_between(bits, half_value(bits), half_value(bits + 1), to_f16);
   }
   for (int bits = 0; bits < 0x7f7f; ++bits) {
-    check_between(bits, bfloat_value(bits), bfloat_value(bits + 1), kernels::narrow_to_bf16);
+    check_between(bits, bfloat_value(bits), bfloat_value(bits + 1), to_bf16);
   }
 }
 
 TEST(half, what_is_too_large_becomes_infinite) {
-  EXPECT_EQ(kernels::narrow_to_f16(65504.0F), 0x7bff);
-  EXPECT_EQ(kernels::narrow_to_f16(65519.0F), 0x7bff);
-  EXPECT_EQ(kernels::narrow_to_f16(65520.0F), 0x7c00);
-  EXPECT_EQ(kernels::narrow_to_f16(-3e38F), 0xfc00);
-  EXPECT_EQ(kernels::narrow_to_bf16(3.4e38F), 0x7f80);
-  EXPECT_EQ(kernels::narrow_to_bf16(-std::numeric_limits<float>::max()), 0xff80);
-  EXPECT_EQ(kernels::narrow_to_f16(infinity), 0x7c00);
-  EXPECT_EQ(kernels::narrow_to_bf16(-infinity), 0xff80);
+  EXPECT_EQ(to_f16(65504.0F), 0x7bff);
+  EXPECT_EQ(to_f16(65519.0F), 0x7bff);
+  EXPECT_EQ(to_f16(65520.0F), 0x7c00);
+  EXPECT_EQ(to_f16(-3e38F), 0xfc00);
+  EXPECT_EQ(to_bf16(3.4e38F), 0x7f80);
+  EXPECT_EQ(to_bf16(-std::numeric_limits<float>::max()), 0xff80);
+  EXPECT_EQ(to_f16(infinity), 0x7c00);
+  EXPECT_EQ(to_bf16(-infinity), 0xff80);
 }
 
 }  // namespace

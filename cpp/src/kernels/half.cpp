@@ -19,30 +19,7 @@ constexpr std::uint32_t infinity_bits = 0x7f800000U;
   return (bits + (1U << (shift - 1)) - 1U + (bits >> shift & 1U)) >> shift;
 }
 
-/// Batch by batch; the rest through a batch of its own.
-template <simd::Batch (*Load)(const std::uint16_t*) noexcept>
-[[gnu::always_inline]] inline void widen(const std::uint16_t* source, Index count, float* target) noexcept {
-  Index i = 0;
-  for (; i + simd::lanes <= count; i += simd::lanes) simd::store(target + i, Load(source + i));
-  if (i == count) return;
-  std::uint16_t rest[simd::lanes] = {};
-  float values[simd::lanes];
-  std::copy_n(source + i, count - i, rest);
-  simd::store(values, Load(rest));
-  std::copy_n(values, count - i, target + i);
-}
-
-}  // namespace
-
-[[gnu::noinline]] void widen_f16(const std::uint16_t* source, Index count, float* target) noexcept {
-  widen<simd::load_f16>(source, count, target);
-}
-
-[[gnu::noinline]] void widen_bf16(const std::uint16_t* source, Index count, float* target) noexcept {
-  widen<simd::load_bf16>(source, count, target);
-}
-
-std::uint16_t narrow_to_f16(float value) noexcept {
+[[gnu::always_inline]] inline std::uint16_t to_f16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & magnitude_bits;
   std::uint32_t half = 0;
@@ -56,11 +33,46 @@ std::uint16_t narrow_to_f16(float value) noexcept {
   return static_cast<std::uint16_t>(sign_of(bits) | half);
 }
 
-std::uint16_t narrow_to_bf16(float value) noexcept {
+[[gnu::always_inline]] inline std::uint16_t to_bf16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & magnitude_bits;
   const std::uint32_t upper = magnitude > infinity_bits ? 0x7fc0U | magnitude >> 16 : shift_rounded(magnitude, 16);
   return static_cast<std::uint16_t>(sign_of(bits) | upper);
+}
+
+/// Batch by batch; the rest through a batch of its own.
+template <typename Load>
+[[gnu::always_inline]] inline void widen(const std::uint16_t* source, Index count, float* target, Load load) noexcept {
+  Index i = 0;
+#pragma clang loop unroll(disable)
+  for (; i + simd::lanes <= count; i += simd::lanes) simd::store(target + i, load(source + i));
+  if (i == count) return;
+  std::uint16_t rest[simd::lanes] = {};
+  float values[simd::lanes];
+  std::copy_n(source + i, count - i, rest);
+  simd::store(values, load(rest));
+  std::copy_n(values, count - i, target + i);
+}
+
+}  // namespace
+
+[[gnu::noinline]] void widen_f16(const std::uint16_t* source, Index count, float* target) noexcept {
+  const simd::HalfConstants* constants = half_constants();
+  widen(source, count, target, [=](const std::uint16_t* at) { return simd::load_f16(at, constants); });
+}
+
+[[gnu::noinline]] void widen_bf16(const std::uint16_t* source, Index count, float* target) noexcept {
+  widen(source, count, target, simd::load_bf16);
+}
+
+[[gnu::noinline]] void narrow_to_f16(const float* source, Index count, std::uint16_t* target) noexcept {
+#pragma clang loop unroll(disable) vectorize(disable)
+  for (Index i = 0; i < count; ++i) target[i] = to_f16(source[i]);
+}
+
+[[gnu::noinline]] void narrow_to_bf16(const float* source, Index count, std::uint16_t* target) noexcept {
+#pragma clang loop unroll(disable) vectorize(disable)
+  for (Index i = 0; i < count; ++i) target[i] = to_bf16(source[i]);
 }
 
 }  // namespace lookback::kernels

@@ -9,10 +9,16 @@
 
 namespace lookback::kernels {
 
+/// Constants in a place that the optimiser cannot see through.
+[[nodiscard]] inline const simd::HalfConstants* half_constants() noexcept {
+  static constexpr simd::HalfConstants constants;
+  return simd::opaque(&constants);
+}
+
 void widen_f16(const std::uint16_t* source, Index count, float* target) noexcept;
 void widen_bf16(const std::uint16_t* source, Index count, float* target) noexcept;
 
-[[nodiscard]] std::uint16_t narrow_to_f16(float value) noexcept;
-[[nodiscard]] std::uint16_t narrow_to_bf16(float value) noexcept;
+void narrow_to_f16(const float* source, Index count, std::uint16_t* target) noexcept;
+void narrow_to_bf16(const float* source, Index count, std::uint16_t* target) noexcept;
 
 }  // namespace lookback::kernels

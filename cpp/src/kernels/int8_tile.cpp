@@ -4,61 +4,110 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/one_row.hpp"
+
 namespace lookback::kernels {
 namespace {
 
 using simd::Batch;
 using simd::BatchInt;
 
-/// Sums of one group of d for a group of rows; `Later` groups are added to what stands in `out`, the first one begins with `initial`.
-template <int Rows, bool Later>
-[[gnu::noinline]] void multiply_group(const std::int16_t* rows, Index row_stride, const float* row_scales,
-                                      Index scale_stride, const std::int8_t* panel, Index pairs, const float* initial,
-                                      float* out, Index out_stride) noexcept {
-  BatchInt sum[Rows][2];
-#pragma clang loop unroll(full)
-  for (int r = 0; r < Rows; ++r) {
-    sum[r][0] = BatchInt(0);
-    sum[r][1] = BatchInt(0);
-  }
-  const std::int8_t* weights = panel + panel_width * sizeof(float);
-  for (Index pair = 0; pair < pairs; ++pair) {
-    const auto b0 = simd::load_int8_pairs(weights);
-    const auto b1 = simd::load_int8_pairs(weights + panel_width);
+/// Rows of A in registers: 4 × 2 sums, 2 of B, 1 of A.
+constexpr int int8_rows = 4;
+
+/// Rows of A against panels side by side, one group of d at a time.
+template <int Rows, int Panels>
+struct Sums {
+  BatchInt value[Rows][Panels][2];
+
+  [[gnu::always_inline]] void clear() noexcept {
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r) {
-      const auto a = simd::load_splat_pair(rows + r * row_stride + 2 * pair);
-      sum[r][0] = simd::add_pair_products(a, b0, sum[r][0]);
-      sum[r][1] = simd::add_pair_products(a, b1, sum[r][1]);
-    }
-    weights += 2 * panel_width;
-  }
-  const auto* scales = reinterpret_cast<const float*>(panel);
 #pragma clang loop unroll(full)
-  for (int r = 0; r < Rows; ++r) {
-    const Batch row_scale = simd::load_splat(row_scales + r * scale_stride);
-    float* target = out + r * out_stride;
-#pragma clang loop unroll(full)
-    for (int half = 0; half < 2; ++half) {
-      const Index at = half * simd::lanes;
-      const Batch before = Later ? simd::load(target + at) : simd::load(initial + at);
-      simd::store(target + at, simd::madd(simd::to_float(sum[r][half]), simd::load(scales + at) * row_scale, before));
+      for (int p = 0; p < Panels; ++p) value[r][p][0] = value[r][p][1] = BatchInt(0);
     }
   }
-}
 
-template <int Rows>
-void multiply_row_group(const std::int16_t* rows, const float* row_scales, const std::int8_t* panel, Index depth,
-                        Index group, const float* initial, float* out, Index out_stride) noexcept {
-  const Index row_stride = padded_pairs(depth);
-  const Index scale_stride = group_count(depth, group);
-  for (Index first = 0; first < depth; first += group) {
-    const Index length = std::min(group, depth - first);
-    const auto multiply = first == 0 ? multiply_group<Rows, false> : multiply_group<Rows, true>;
-    multiply(rows + first, row_stride, row_scales, scale_stride, panel, padded_pairs(length) / 2, initial, out,
-             out_stride);
-    panel += int8_group_bytes(length);
-    ++row_scales;
+  /// One pair: `row` and `panel` stand `pair` pairs before it.
+  [[gnu::always_inline]] void multiply(const std::int16_t* const* row, const std::int8_t* const* panel,
+                                       int pair) noexcept {
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p) {
+      const auto b0 = simd::load_int8_pairs(panel[p] + 2 * pair * panel_width);
+      const auto b1 = simd::load_int8_pairs(panel[p] + (2 * pair + 1) * panel_width);
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Rows; ++r) {
+        const auto a = simd::load_splat_pair(row[r] + 2 * pair);
+        value[r][p][0] = simd::add_pair_products(a, b0, value[r][p][0]);
+        value[r][p][1] = simd::add_pair_products(a, b1, value[r][p][1]);
+      }
+    }
+  }
+
+  /// At least one pair, from where `row` and `panel` stand, which move along. A way out after each pair, as in row_tile.cpp.
+  [[gnu::always_inline]] void multiply_all(const std::int16_t** row, const std::int8_t** panel, Index pairs) noexcept {
+#pragma clang loop unroll(disable)
+    for (;;) {
+      multiply(row, panel, 0);
+      if (--pairs == 0) return advance(row, panel, 1);
+      multiply(row, panel, 1);
+      advance(row, panel, 2);
+      if (--pairs == 0) return;
+    }
+  }
+
+private:
+  [[gnu::always_inline]] static void advance(const std::int16_t** row, const std::int8_t** panel, int pairs) noexcept {
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Rows; ++r) {
+      row[r] += 2 * pairs;
+      simd::pin(row[r]);
+    }
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p) {
+      panel[p] += 2 * pairs * panel_width;
+      simd::pin(panel[p]);
+    }
+  }
+};
+
+/// What add_panels works on; those that are not there are stood in for by others, whose results go nowhere.
+template <int Rows, int Panels>
+struct Operands {
+  const std::int16_t* row[Rows];
+  const float* row_scales[Rows];
+  const std::int8_t* panel[Panels];
+  float* out[Rows];  ///< [Panels][panel_width] each
+};
+
+/// out[r][p][…] += the products of whole panels, group by group.
+template <int Rows, int Panels>
+[[gnu::noinline]] void add_panels(const Operands<Rows, Panels>& operands, Index depth, Index group) noexcept {
+  auto [row, row_scales, panel, out] = operands;
+#pragma clang loop unroll(disable)
+  for (Index index = 0; depth > 0; depth -= group, ++index) {
+    const std::int8_t* scales[Panels];
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Panels; ++p) {
+      scales[p] = panel[p];
+      panel[p] += panel_width * sizeof(float);
+    }
+    Sums<Rows, Panels> sums;
+    sums.clear();
+    sums.multiply_all(row, panel, padded_pairs(std::min(group, depth)) / 2);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Rows; ++r) {
+      const Batch row_scale = simd::load_splat(row_scales[r] + index);
+#pragma clang loop unroll(full)
+      for (int p = 0; p < Panels; ++p) {
+#pragma clang loop unroll(full)
+        for (Index half = 0; half < 2; ++half) {
+          float* target = out[r] + p * panel_width + half * simd::lanes;
+          const Batch scale = simd::load(reinterpret_cast<const float*>(scales[p]) + half * simd::lanes) * row_scale;
+          simd::store(target, simd::madd(simd::to_float(sums.value[r][p][half]), scale, simd::load(target)));
+        }
+      }
+    }
   }
 }
 
@@ -115,22 +164,29 @@ struct Scale {
 
 void multiply_int8_rows(const std::int16_t* rows, const float* row_scales, Index row_count, const std::int8_t* panel,
                         Index depth, Index group, const float* initial, float* out, Index out_stride) noexcept {
-  const Index row_stride = padded_pairs(depth);
-  const Index scale_stride = group_count(depth, group);
-  Index r = 0;
-  for (; r + register_rows <= row_count; r += register_rows) {
-    multiply_row_group<register_rows>(rows + r * row_stride, row_scales + r * scale_stride, panel, depth, group,
-                                      initial, out + r * out_stride, out_stride);
+  for (Index first = 0; first < row_count; first += int8_rows) {
+    float nowhere[panel_width] = {};
+    Operands<int8_rows, 1> operands;
+    for (Index r = 0; r < int8_rows; ++r) {
+      const Index row = std::min(first + r, row_count - 1);
+      operands.row[r] = rows + row * padded_pairs(depth);
+      operands.row_scales[r] = row_scales + row * group_count(depth, group);
+      operands.out[r] = row == first + r ? out + row * out_stride : nowhere;
+      std::copy_n(initial, panel_width, operands.out[r]);
+    }
+    operands.panel[0] = panel;
+    add_panels(operands, depth, group);
   }
-  const std::int16_t* tail = rows + r * row_stride;
-  const float* tail_scales = row_scales + r * scale_stride;
-  float* tail_out = out + r * out_stride;
-  switch (row_count - r) {
-    case 3: return multiply_row_group<3>(tail, tail_scales, panel, depth, group, initial, tail_out, out_stride);
-    case 2: return multiply_row_group<2>(tail, tail_scales, panel, depth, group, initial, tail_out, out_stride);
-    case 1: return multiply_row_group<1>(tail, tail_scales, panel, depth, group, initial, tail_out, out_stride);
-    default: return;
+}
+
+void multiply_row_int8(const std::int16_t* row, const float* row_scales, const std::int8_t* panels, Index panel_count,
+                       Index depth, Index group, const float* initial, float* out) noexcept {
+  Operands<1, side_by_side> operands{{row}, {row_scales}, {}, {out}};
+  for (Index p = 0; p < side_by_side; ++p) {
+    operands.panel[p] = panels + (p < panel_count ? p : Index{0}) * int8_panel_bytes(depth, group);
   }
+  std::copy_n(initial, side_by_side_width, out);
+  add_panels(operands, depth, group);
 }
 
 }  // namespace lookback::kernels

@@ -54,12 +54,20 @@ inline Batch max_keeping(Batch kept, Batch other) noexcept {
 }
 
 /// Keeps a pointer apart from others: loads then share it with constant offsets instead of one address calculation each.
-inline void pin(const float*& pointer) noexcept {
+template <typename T>
+inline void pin(const T*& pointer) noexcept {
 #if defined(__wasm_simd128__)
   asm volatile("" : "+r"(pointer));
 #else
   static_cast<void>(pointer);
 #endif
+}
+
+/// The same pointer, to something that the optimiser must believe may be anything.
+template <typename T>
+inline const T* opaque(const T* pointer) noexcept {
+  asm("" : "+r"(pointer));
+  return pointer;
 }
 
 inline Batch select(BatchBool condition, Batch if_true, Batch if_false) noexcept {
@@ -109,17 +117,36 @@ inline Batch load_bf16(const std::uint16_t* source) noexcept {
   return xsimd::bitwise_cast<float>(load_uint16(source) << 16);
 }
 
-/// `lanes` IEEE half-precision numbers, exactly: the exponent moves from bias 15 to 127, numbers below 2⁻¹⁴ are made by subtraction, ±∞ and
-/// NaN keep the largest exponent.
-inline Batch load_f16(const std::uint16_t* source) noexcept {
+/// Constants of load_f16: in memory, because V8 rebuilds literal ones at each use inside a loop.
+struct HalfConstants {
+  std::int32_t sign_and_magnitude = static_cast<std::int32_t>(0x8fffe000U);
+  std::int32_t magnitude = 0x0fffe000;
+  std::int32_t largest_finite = 0x0f7fe000;
+  std::int32_t infinity = 0x7f800000;
+  float scale = 0x1p112F;
+};
+
+/// `lanes` IEEE half-precision numbers, exactly: sign, exponent and fraction move to their places in a float whose exponent is then too
+/// small by 112, so it is multiplied by 2¹¹² (which normalises numbers below 2⁻¹⁴, too); ±∞ and NaN get the largest exponent.
+inline Batch load_f16(const std::uint16_t* source, const HalfConstants* constants) noexcept {
+#if defined(__wasm_simd128__)
+  const v128_t moved =
+      wasm_v128_and(wasm_i32x4_shl(wasm_i32x4_load16x4(reinterpret_cast<const std::int16_t*>(source)), 13),
+                    wasm_v128_load32_splat(&constants->sign_and_magnitude));
+  const v128_t is_not_finite = wasm_i32x4_gt(wasm_v128_and(moved, wasm_v128_load32_splat(&constants->magnitude)),
+                                             wasm_v128_load32_splat(&constants->largest_finite));
+  return wasm_v128_or(wasm_f32x4_mul(moved, wasm_v128_load32_splat(&constants->scale)),
+                      wasm_v128_and(is_not_finite, wasm_v128_load32_splat(&constants->infinity)));
+#else
   const BatchInt half = load_uint16(source);
   const BatchInt magnitude = (half & BatchInt(0x7fff)) << 13;
-  const BatchInt rebias(112 << 23);
-  const BatchInt again = xsimd::select(magnitude >= BatchInt(0x1f << 23), rebias, BatchInt(0));
-  const BatchInt tiny =
-      xsimd::bitwise_cast<std::int32_t>(xsimd::bitwise_cast<float>(magnitude + BatchInt(113 << 23)) - splat(0x1p-14F));
-  const BatchInt value = xsimd::select(magnitude < BatchInt(1 << 23), tiny, magnitude + rebias + again);
-  return xsimd::bitwise_cast<float>(value | ((half & BatchInt(0x8000)) << 16));
+  const Batch scaled = xsimd::bitwise_cast<float>(magnitude) * splat(constants->scale);
+  const BatchInt infinity(constants->infinity);
+  const BatchInt bits = xsimd::bitwise_cast<std::int32_t>(scaled) |
+                        xsimd::select(magnitude > BatchInt(constants->largest_finite), infinity, BatchInt(0)) |
+                        ((half & BatchInt(0x8000)) << 16);
+  return xsimd::bitwise_cast<float>(bits);
+#endif
 }
 
 /// A pair of 16-bit integers in each lane.

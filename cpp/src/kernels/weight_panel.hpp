@@ -1,8 +1,7 @@
 #pragma once
 
-// A panel of a weight, [depth][panel_width], written and read as float32 whatever it is stored as. `span` is a part of a panel
-// [length][panel_width] in float32; only the lanes [from, to) are written. int8 panels are those of int8_tile.hpp: `group` points to
-// one of their groups.
+// A panel of a weight, [depth][panel_width], written from a part of it that lies elsewhere: `span` is [length][panel_width], and only its
+// lanes [from, to) are written. int8 panels are those of int8_tile.hpp: `group` points to one of their groups.
 
 #include <cstdint>
 
@@ -10,18 +9,16 @@
 
 namespace lookback::kernels {
 
-void store_lanes_f32(const float* span, Index length, Index from, Index to, float* panel) noexcept;
-void store_lanes_f16(const float* span, Index length, Index from, Index to, std::uint16_t* panel) noexcept;
-void store_lanes_bf16(const float* span, Index length, Index from, Index to, std::uint16_t* panel) noexcept;
+void store_lanes(const float* span, Index length, Index from, Index to, float* panel) noexcept;
+void store_lanes(const std::uint16_t* span, Index length, Index from, Index to, std::uint16_t* panel) noexcept;
 
 /// w ≈ q · scale, scale = max|w| / 127 of the lane, |error| ≤ scale / 2. A lane with NaN or ±∞ has scale NaN, one whose scale would be below
 /// the least normal number is 0.
 void store_lanes_int8(const float* span, Index length, Index from, Index to, std::int8_t* group) noexcept;
 
 /// row[d] = panel[d][lane] for d < length.
-void read_lane_f32(const float* panel, Index lane, Index length, float* row) noexcept;
-void read_lane_f16(const std::uint16_t* panel, Index lane, Index length, float* row) noexcept;
-void read_lane_bf16(const std::uint16_t* panel, Index lane, Index length, float* row) noexcept;
+void read_lane(const float* panel, Index lane, Index length, float* row) noexcept;
+void read_lane(const std::uint16_t* panel, Index lane, Index length, std::uint16_t* row) noexcept;
 void read_lane_int8(const std::int8_t* group, Index lane, Index length, float* row) noexcept;
 
 }  // namespace lookback::kernels

@@ -6,6 +6,7 @@
 
 #include "kernels/half.hpp"
 #include "kernels/int8_tile.hpp"
+#include "kernels/one_row.hpp"
 #include "kernels/row_tile.hpp"
 #include "layers/linear_panels.hpp"
 
@@ -17,6 +18,8 @@ using namespace kernels;
 /// Rows that meet all panels before the next ones do: their inputs stay in the second level of the cache while a panel, which stays in
 /// the first, passes over them.
 constexpr Index block_rows = 128;
+/// So many rows are done when their weights were read.
+constexpr Index few_rows = 3;
 constexpr Index alignment = 64;  // bytes
 
 /// The parts of the workspace; f32 has none.
@@ -87,6 +90,37 @@ private:
   float initial_[panel_width];
 };
 
+/// A row meets panels side by side; the next row then finds them in the cache.
+void multiply_few_rows(const PackedLinear& layer, const Workspace& workspace, const float* input, Index rows,
+                       float* output) noexcept {
+  const auto [type, group] = layer.format;
+  const Index inputs = layer.inputs;
+  for (Index column = 0; column < layer.outputs; column += side_by_side_width) {
+    const auto* panels =
+        panel_at(static_cast<const std::uint8_t*>(layer.weight), inputs, layer.format, column, Index{0});
+    const auto* halves = reinterpret_cast<const std::uint16_t*>(panels);
+    const Index columns = std::min(side_by_side_width, layer.outputs - column);
+    const Index count = round_up(columns, panel_width) / panel_width;
+    float initial[side_by_side_width] = {};
+    if (layer.bias != nullptr) std::copy_n(layer.bias + column, columns, initial);
+    for (Index r = 0; r < rows; ++r) {
+      const float* row = input + r * inputs;
+      float out[side_by_side_width];
+      if (type == WeightType::int8) {
+        multiply_row_int8(workspace.integers + r * padded_pairs(inputs),
+                          workspace.scales + r * group_count(inputs, group),
+                          reinterpret_cast<const std::int8_t*>(panels), count, inputs, group, initial, out);
+      } else if (type == WeightType::f32) {
+        multiply_row_f32(row, inputs, reinterpret_cast<const float*>(panels), count, initial, out);
+      } else {
+        const auto multiply = type == WeightType::f16 ? multiply_row_f16 : multiply_row_bf16;
+        multiply(row, inputs, halves, count, initial, out);
+      }
+      std::copy_n(out, columns, output + r * layer.outputs + column);
+    }
+  }
+}
+
 Status validate(const PackedLinear& layer, Index rows) noexcept {
   if (layer.inputs < 1 || layer.outputs < 1 || rows < 0) return Status::invalid_shape;
   return validate_linear(layer.format);
@@ -124,6 +158,10 @@ Status linear_forward(const PackedLinear& layer, const float* input, Index rows,
                         parts.integers + row * padded_pairs(layer.inputs),
                         parts.scales + row * group_count(layer.inputs, group));
       }
+    }
+    if (count <= few_rows) {
+      multiply_few_rows(layer, parts, block, count, output + first * layer.outputs);
+      continue;
     }
     Panel panel(layer, parts, block);
     for (Index column = 0; column < layer.outputs; column += panel_width) {

@@ -55,26 +55,29 @@ void gather(const WeightRows& rows, const Part& part, float* span) noexcept {
 }
 
 /// The last panel's lanes beyond the outputs are written with the last output, as zeros.
-void store(const float* span, const Part& part, Index outputs, LinearFormat format, std::uint8_t* target) noexcept {
+void store(const float* span, const Part& part, Index outputs, WeightType type, std::uint8_t* target) noexcept {
   const Index to = part.output + part.to == outputs ? panel_width : part.to;
-  switch (format.type) {
-    case WeightType::f32: return store_lanes_f32(span, part.length, part.from, to, reinterpret_cast<float*>(target));
-    case WeightType::f16:
-      return store_lanes_f16(span, part.length, part.from, to, reinterpret_cast<std::uint16_t*>(target));
-    case WeightType::bf16:
-      return store_lanes_bf16(span, part.length, part.from, to, reinterpret_cast<std::uint16_t*>(target));
-    case WeightType::int8:
-      return store_lanes_int8(span, part.length, part.from, to, reinterpret_cast<std::int8_t*>(target));
+  if (type == WeightType::int8) {
+    return store_lanes_int8(span, part.length, part.from, to, reinterpret_cast<std::int8_t*>(target));
   }
+  if (type == WeightType::f32) {
+    return store_lanes(span, part.length, part.from, to, reinterpret_cast<float*>(target));
+  }
+  std::uint16_t halves[panel_width * largest_group];
+  const auto narrow = type == WeightType::f16 ? narrow_to_f16 : narrow_to_bf16;
+  narrow(span, part.length * panel_width, halves);
+  store_lanes(halves, part.length, part.from, to, reinterpret_cast<std::uint16_t*>(target));
 }
 
-void read_lane(const std::uint8_t* source, WeightType type, Index lane, Index length, float* row) noexcept {
-  switch (type) {
-    case WeightType::f32: return read_lane_f32(reinterpret_cast<const float*>(source), lane, length, row);
-    case WeightType::f16: return read_lane_f16(reinterpret_cast<const std::uint16_t*>(source), lane, length, row);
-    case WeightType::bf16: return read_lane_bf16(reinterpret_cast<const std::uint16_t*>(source), lane, length, row);
-    case WeightType::int8: return read_lane_int8(reinterpret_cast<const std::int8_t*>(source), lane, length, row);
+void read(const std::uint8_t* source, WeightType type, Index lane, Index length, float* row) noexcept {
+  if (type == WeightType::int8) {
+    return read_lane_int8(reinterpret_cast<const std::int8_t*>(source), lane, length, row);
   }
+  if (type == WeightType::f32) return read_lane(reinterpret_cast<const float*>(source), lane, length, row);
+  std::uint16_t halves[largest_group];
+  read_lane(reinterpret_cast<const std::uint16_t*>(source), lane, length, halves);
+  const auto widen_halves = type == WeightType::f16 ? widen_f16 : widen_bf16;
+  widen_halves(halves, length, row);
 }
 
 Status validate(const WeightRows& rows, Index inputs, Index outputs, LinearFormat format) noexcept {
@@ -132,7 +135,8 @@ Status pack_linear(const WeightRows& rows, Index inputs, Index outputs, LinearFo
     for (Index input = first_input; input < end_input; input += span_of(format)) {
       const Part part{output, from, to, input, std::min(span_of(format), end_input - input)};
       gather(source, part, span);
-      store(span, part, outputs, format, panel_at(static_cast<std::uint8_t*>(packed), inputs, format, output, input));
+      store(span, part, outputs, format.type,
+            panel_at(static_cast<std::uint8_t*>(packed), inputs, format, output, input));
     }
   }
   return Status::ok;
@@ -149,7 +153,7 @@ Status unpack_linear(const PackedLinear& layer, Index first, Index count, float*
   for (Index output = first; output < first + count; ++output, rows += inputs) {
     for (Index input = 0; input < inputs; input += span_of(format)) {
       const std::uint8_t* source = panel_at(panels, inputs, format, output, input);
-      read_lane(source, format.type, output % panel_width, std::min(span_of(format), inputs - input), rows + input);
+      read(source, format.type, output % panel_width, std::min(span_of(format), inputs - input), rows + input);
     }
   }
   return Status::ok;
