@@ -320,6 +320,120 @@ export interface RawSampler {
   candidates: number;
 }
 
+/** output = norm(input) · weight + bias for [rows, width]; both contiguous, perhaps the same memory. */
+export interface RawNormCall {
+  /** 0 layer norm, 1 RMS norm. */
+  kind: number;
+  epsilon: number;
+  rows: number;
+  width: number;
+  input: number;
+  /** float32[width], or 0. */
+  weight: number;
+  bias: number;
+  output: number;
+}
+
+/** cpp/include/lookback/decoder.hpp says what each field means. */
+export interface RawDecoderConfig {
+  vocabSize: number;
+  layers: number;
+  embedDim: number;
+  heads: number;
+  kvHeads: number;
+  headDim: number;
+  hiddenDim: number;
+  contextLength: number;
+  /** 0 layer norm, 1 RMS norm. */
+  norm: number;
+  /** 0 GELU by tanh, 1 GELU by erf, 2 SiLU. */
+  activation: number;
+  gated: boolean;
+  learnedPositions: boolean;
+  tiedHead: boolean;
+  queryKeyValueBias: boolean;
+  outputBias: boolean;
+  mlpBias: boolean;
+  queryKeyNorm: boolean;
+  postNorms: boolean;
+  normWeightsFromOne: boolean;
+  normEpsilon: number;
+  embedScale: number;
+  /** 0 = 1/√headDim. */
+  attentionScale: number;
+  /** 0 = none. */
+  attentionSoftcap: number;
+  logitSoftcap: number;
+  window: number;
+  firstWindowedLayer: number;
+  fullEvery: number;
+  /** dims 0 = none. */
+  rotary: RawRotary;
+  /** 0 = as the others. */
+  windowRotaryBase: number;
+}
+
+/** Rows of a tensor on their way into a decoder. */
+export interface RawDecoderRows {
+  /** `enum class DecoderSlot`. */
+  slot: number;
+  layer: number;
+  firstRow: number;
+  rowCount: number;
+  source: number;
+  /** 0 float32, 1 float16, 2 bfloat16. */
+  type: number;
+  /** Elements. */
+  sourceStride: number;
+  transposed: boolean;
+}
+
+export interface RawDecoderSession {
+  batch: number;
+  capacity: number;
+  chunk: number;
+  /** 0 float32, 1 int8. */
+  cacheType: number;
+  rolling: boolean;
+}
+
+export interface RawDecoderCall {
+  /** int32 [batch, length]. */
+  tokens: number;
+  length: number;
+  /** int32[batch], or 0. */
+  tokenLengths: number;
+  /** uint8 [batch, length], or 0. */
+  tokenMask: number;
+  /** 0 none, 1 the last ones, 2 all. */
+  logitsOf: number;
+  /** float32 [batch, length, vocabSize], if all. */
+  logits: number;
+  /** float32, per layer [batch, heads, length, columns of the layer's cache + length]; or 0. */
+  weights: number;
+  /** int32[weightLayerCount], rising. */
+  weightLayers: number;
+  weightLayerCount: number;
+  /** int32[weightHeadCount], or 0 for all. */
+  weightHeads: number;
+  weightHeadCount: number;
+  /** float32 [lensLayerCount, batch, vocabSize] or, if all, [lensLayerCount, batch, length, vocabSize]; or 0. */
+  lens: number;
+  lensLayers: number;
+  lensLayerCount: number;
+}
+
+export interface RawSampler {
+  batch: number;
+  vocabSize: number;
+  temperature: number;
+  repetitionPenalty: number;
+  topK: number;
+  topP: number;
+  minP: number;
+  candidates: number;
+}
+
 /** Numbers of `enum class Status` (cpp/include/lookback/status.hpp); 0 is ok. */
 export type RawStatus = number;
 
