@@ -10,6 +10,7 @@ const shared = {
   },
   moduleNameMapper: {
     "^lookback$": "<rootDir>/dist/node.js",
+    "^lookback/model$": "<rootDir>/dist/model/node.js",
     "^lookback/state-dicts$": "<rootDir>/dist/state-dicts.js",
     "^lookback/worker$": "<rootDir>/dist/worker/node.js",
     // A test helper may be imported by the name its JavaScript would have.

@@ -14,7 +14,7 @@ export const later =
     value as T;
 
 /** A rule for numbers, told in words: `number("an integer ≥ 1", …)`. */
-const number =
+export const number =
   (accepted: string, accepts: (value: number) => boolean): Reader<number> =>
   (value, where) =>
     typeof value === "number" && accepts(value) ? value : refuse("bad-option", where, accepted, value);

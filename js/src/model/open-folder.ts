@@ -121,7 +121,7 @@ async function pourShard(
       await pourTensor(reader, wanted, entry.dtype as FloatType, settings, sink, tally);
     } else {
       await reader.skip(entry.end - entry.begin);
-      tally(reader.name, entry.end - entry.begin);
+      await tally(reader.name, entry.end - entry.begin);
     }
   }
   if ((await reader.next(1)).length > 0) fail("invalid-model", `${file} goes on after its last tensor.`);

@@ -63,7 +63,7 @@ export async function openLlama2c(
         for (const part of parts) {
           if (typeof part === "object") {
             await reader.skip(4 * part.skip);
-            tally(reader.name, 4 * part.skip);
+            await tally(reader.name, 4 * part.skip);
             continue;
           }
           const [rows, columns] = slotShape(settings, part)!;

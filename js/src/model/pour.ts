@@ -17,8 +17,8 @@ export interface Progress {
   readonly total: number;
 }
 
-/** Counts bytes for onProgress. */
-export type Tally = (file: string, bytes: number) => void;
+/** Counts bytes as they are read; reading goes on when it has returned. */
+export type Tally = (file: string, bytes: number) => Promise<void> | void;
 
 /** Reads a tensor, which comes next, in pieces of whole rows, and writes each where it belongs. */
 export async function pourTensor(
@@ -47,6 +47,6 @@ export async function pourTensor(
       const part = { firstRow: begin - from, rowCount: end - begin, from: (begin - first) * columns };
       sink.write({ ...piece, slot, layer, ...part });
     }
-    tally(reader.name, bytes.length);
+    await tally(reader.name, bytes.length);
   }
 }
