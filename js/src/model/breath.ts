@@ -1,23 +1,18 @@
-/** Lets the page (or the server) do something else, now and then: work that goes on for long must not hold everything up. */
-export class Breath {
-  static readonly #MILLISECONDS = 12;
-  #since = performance.now();
+const MILLISECONDS = 12;
+let last = 0;
 
-  /** Returns at once, unless it has been a while. */
-  async take(): Promise<void> {
-    if (performance.now() - this.#since < Breath.#MILLISECONDS) return;
-    await pause();
-    this.#since = performance.now();
-  }
+/** Lets the page (or the server) do something else where it has been a while: long work must not hold everything up. */
+export async function breathe(): Promise<void> {
+  if (performance.now() - last < MILLISECONDS) return;
+  await turn();
+  last = performance.now();
 }
 
 /** A turn of the event loop: timers and, on pages, input and drawing come before what follows. */
-function pause(): Promise<void> {
+function turn(): Promise<void> {
   const { scheduler } = globalThis as { scheduler?: { yield?: () => Promise<void> } };
   if (scheduler?.yield) return scheduler.yield();
-  const { setImmediate: soon = (done: () => void) => setTimeout(done) } = globalThis as {
-    setImmediate?: (done: () => void) => unknown;
-  };
+  const { setImmediate: soon = setTimeout } = globalThis as { setImmediate?: (done: () => void) => unknown };
   return new Promise((resolve) => {
     soon(resolve);
   });

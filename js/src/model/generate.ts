@@ -1,5 +1,5 @@
 import { fail } from "../errors.js";
-import { Breath } from "./breath.js";
+import { breathe } from "./breath.js";
 import type { Decoder } from "./decoder.js";
 import { feed } from "./feed.js";
 import type { GenerationPlan } from "./generate-options.js";
@@ -89,9 +89,8 @@ export class RunningGeneration implements Generation {
     let sampler: Sampler | undefined;
     try {
       sampler = this.#makeSampler(session);
-      const breath = new Breath();
       const start = performance.now();
-      await this.#readPrompts(session, breath);
+      await this.#readPrompts(session);
       const read = performance.now();
       this.stats.promptSeconds = (read - start) / 1000;
       while (this.#rows.some(({ finish }) => finish === undefined)) {
@@ -101,7 +100,7 @@ export class RunningGeneration implements Generation {
         this.stats.seconds = (performance.now() - read) / 1000;
         this.stats.tokensPerSecond = this.stats.newTokens / this.stats.seconds;
         yield* steps;
-        await breath.take();
+        await breathe();
       }
     } finally {
       sampler?.dispose();
@@ -122,7 +121,7 @@ export class RunningGeneration implements Generation {
   }
 
   /** All but each prompt's last token: that one is a step like those after it, whatever a step is asked for. */
-  async #readPrompts(session: DecoderSession, breath: Breath): Promise<void> {
+  async #readPrompts(session: DecoderSession): Promise<void> {
     const steps = feed(
       session,
       this.#rows.map(({ ids }) => ids.slice(0, -1)),
@@ -130,7 +129,7 @@ export class RunningGeneration implements Generation {
     );
     while (!steps.next().done) {
       this.#plan.signal?.throwIfAborted();
-      await breath.take();
+      await breathe();
     }
   }
 

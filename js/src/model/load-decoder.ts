@@ -1,7 +1,7 @@
 import { fail, refuse } from "../errors.js";
 import { heaps } from "../heap.js";
 import { type Reader, readOptions } from "../options.js";
-import { Breath } from "./breath.js";
+import { breathe } from "./breath.js";
 import { Decoder } from "./decoder.js";
 import { LoadedModel } from "./model.js";
 import { openFolder } from "./open-folder.js";
@@ -51,12 +51,11 @@ async function pour(
 ): Promise<void> {
   let loaded = 0;
   const total = opened.weightBytes;
-  const breath = new Breath();
   await opened.pour(decoder, async (file, bytes) => {
     loaded += bytes;
     onProgress?.({ file, loaded, total });
     signal?.throwIfAborted();
-    await breath.take();
+    await breathe();
   });
   const missing = decoder.missing();
   if (missing.length > 0) fail("core", `${opened.name}: ${missing[0]} was not written.`);

@@ -60,7 +60,8 @@ export class Llama2cTokenizer implements TextTokenizer {
   }
 
   raw(id: number): string {
-    return newDecoder().decode(this.#pieces[id]);
+    const text = newDecoder().decode(this.#pieces[id]);
+    return isControl(id) ? text.trim() : text;
   }
 
   stream(context: readonly number[]): TextStream {
