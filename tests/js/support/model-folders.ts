@@ -1,4 +1,6 @@
 /** Small models as Hugging Face's transformers writes them, one of each family, with random weights. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { type FloatType, type NamedTensor, safetensors } from "./safetensors.ts";
 
 export interface ModelFolder {
@@ -185,3 +187,13 @@ export const filesOf = ({ config, tensors }: ModelFolder): File[] => [
   asFile("generation_config.json", { eos_token_id: VOCABULARY - 1 }),
   asFile("model.safetensors", safetensors(tensors)),
 ];
+
+/** The folder on disk. */
+export function writeFolder(path: string, folder: ModelFolder): void {
+  mkdirSync(path, { recursive: true });
+  const write = (name: string, content: object) =>
+    writeFileSync(join(path, name), content instanceof Uint8Array ? content : JSON.stringify(content));
+  write("config.json", folder.config);
+  write("tokenizer.json", tokenizerJson());
+  write("model.safetensors", safetensors(folder.tensors));
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env node
+/** The command `lookback`. Results go to stdout, everything else to stderr; exit code 1: it failed, 2: it was called wrongly, 130: Ctrl-C. */
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { addAttend } from "./command-attend.js";
+import { addGenerate } from "./command-generate.js";
+import { addInspect } from "./command-inspect.js";
+
+const FAILED = 1;
+const USAGE = 2;
+const INTERRUPTED = 130;
+
+const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+  version: string;
+};
+
+const EXAMPLES = `
+Examples:
+  $ lookback generate ./gpt2 "Once upon a time"
+  $ lookback attend ./gpt2 "The cat sat on the mat" --layer 3 --head 0,5
+  $ lookback inspect ./gpt2 --context 512
+
+lookback COMMAND --help shows a command's options.`;
+
+function program(): Command {
+  const root = new Command("lookback")
+    .description("Language models in WebAssembly, and where they look.")
+    .version(version)
+    .addHelpText("after", EXAMPLES)
+    .exitOverride()
+    // What is wrong is said once, below.
+    .configureOutput({ outputError: () => {} });
+  for (const add of [addGenerate, addAttend, addInspect])
+    add(root)
+      .exitOverride()
+      .configureOutput({ outputError: () => {} });
+  return root;
+}
+
+function fail(code: number, message: string): void {
+  console.error(`lookback: ${message.replace(/^error: /, "").trim()}`);
+  process.exitCode = code;
+}
+
+async function main(): Promise<void> {
+  try {
+    await program().parseAsync();
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Help and version are no errors; help in place of a command is.
+      if (error.code === "commander.help") process.exitCode = USAGE;
+      else if (error.exitCode !== 0) fail(USAGE, `${error.message.replace("\n", " ")} (see lookback --help)`);
+      return;
+    }
+    const { name, message } = error instanceof Error ? error : { name: "", message: String(error) };
+    if (name === "AbortError") process.exitCode = INTERRUPTED;
+    else fail(FAILED, message);
+  }
+}
+
+// A reader that has seen enough (`lookback … | head`) is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit();
+});
+
+void main();

@@ -1,0 +1,67 @@
+/** Loads the model that a command names, with a progress bar where somebody looks, and takes Ctrl-C for a wish to end. */
+import { Presets, SingleBar } from "cli-progress";
+import { InvalidArgumentError } from "commander";
+import { loadDecoder, type Model, type ModelSource } from "../model/node.js";
+import { createLookback } from "../node.js";
+
+export interface ModelOptions {
+  readonly tokenizer?: string;
+}
+
+/** What a command works with. */
+export interface Opened {
+  readonly model: Model;
+  /** Ctrl-C; a second one ends the process at once. */
+  readonly signal: AbortSignal;
+}
+
+function sourceOf(model: string, tokenizer: string | undefined): ModelSource {
+  const isFile = /\.bin$/i.test(model);
+  if (isFile && tokenizer === undefined)
+    throw new InvalidArgumentError(`${model} is a file of llama2.c: name its tokenizer with --tokenizer FILE.`);
+  if (!isFile && tokenizer !== undefined)
+    throw new InvalidArgumentError("--tokenizer belongs to a .bin file; a folder has its own tokenizer.json.");
+  return tokenizer === undefined ? model : { weights: model, tokenizer };
+}
+
+/** Runs `use` with the model; whatever happens, the memory is given back. */
+export async function withModel(
+  name: string,
+  options: ModelOptions,
+  use: (opened: Opened) => Promise<void>,
+): Promise<void> {
+  const source = sourceOf(name, options.tokenizer);
+  const controller = new AbortController();
+  const stop = () => controller.abort();
+  process.once("SIGINT", stop);
+  const lb = await createLookback();
+  try {
+    await use({ model: await load(lb, source, controller.signal), signal: controller.signal });
+  } finally {
+    process.removeListener("SIGINT", stop);
+    lb.dispose();
+  }
+}
+
+async function load(
+  lb: Awaited<ReturnType<typeof createLookback>>,
+  source: ModelSource,
+  signal: AbortSignal,
+): Promise<Model> {
+  const bar = new SingleBar(
+    { format: "loading {bar} {percentage}% {file}", clearOnComplete: true, hideCursor: true, stream: process.stderr },
+    Presets.shades_classic,
+  );
+  try {
+    return await loadDecoder(lb, source, {
+      signal,
+      onProgress: ({ file, loaded, total }) => {
+        if (!process.stderr.isTTY) return;
+        if (bar.isActive) bar.update(loaded, { file });
+        else bar.start(total, loaded, { file });
+      },
+    });
+  } finally {
+    bar.stop();
+  }
+}
