@@ -17,6 +17,8 @@ int code(Status status) { return static_cast<int>(status); }
 
 int threads(int wanted) { return static_cast<int>(set_threads(wanted)); }
 
+int running() { return static_cast<int>(running_threads()); }
+
 double attention_bytes(const RawAttentionCall& raw) { return attention_workspace_bytes(to_call(raw)); }
 
 int attention(const RawAttentionCall& raw) {
@@ -274,6 +276,7 @@ EMSCRIPTEN_BINDINGS(lookback) {
   function("attentionRun", &attention_slice);
   function("attentionEnd", &attention_finish);
   function("setThreads", &threads);
+  function("runningThreads", &running);
   function("packedLinearBytes", &packed_bytes);
   function("packLinear", &pack);
   function("unpackLinear", &unpack);

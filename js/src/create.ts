@@ -6,7 +6,7 @@ import { fail, kindOf, refuse, shape, show } from "./errors.js";
 import { Heap, heaps } from "./heap.js";
 import type { KvCache } from "./kv-cache-types.js";
 import { makeLinear } from "./linear.js";
-import { loadModule } from "./load.js";
+import { type Loaded, loadModule } from "./load.js";
 import { makeLayer } from "./multi-head.js";
 import { flag, integer, notNegative, positiveInteger, readOptions } from "./options.js";
 import { DISPOSE } from "./owned.js";
@@ -35,15 +35,16 @@ const TOOLS = { ...errors, ...readers, mulberry32, product };
 class Instance implements Lookback {
   readonly variant: Variant;
   readonly fused: boolean;
-  readonly threads = 1;
+  readonly threads: number;
   readonly threadsReason: string | undefined;
   readonly #heap: Heap;
 
-  constructor(heap: Heap, variant: Variant, threadsReason: string | undefined) {
+  constructor(heap: Heap, { variant, threads }: Loaded) {
     this.#heap = heap;
     heaps.set(this, heap);
     this.variant = variant;
-    this.threadsReason = threadsReason;
+    this.threads = threads.count;
+    this.threadsReason = threads.reason;
     this.fused = heap.raw.fusedMultiplyAdd();
   }
 
@@ -98,6 +99,6 @@ class Instance implements Lookback {
 }
 
 export async function createOn(platform: Platform, options: LookbackOptions | undefined): Promise<Lookback> {
-  const { raw, variant, threadsReason } = await loadModule(platform, options);
-  return new Instance(new Heap(raw), variant, threadsReason) as Lookback;
+  const loaded = await loadModule(platform, options);
+  return new Instance(new Heap(loaded.raw), loaded) as Lookback;
 }

@@ -60,6 +60,7 @@ export type ErrorCode =
   // Loading
   | "simd-unsupported"
   | "relaxed-unsupported"
+  | "threads-unsupported"
   | "variant-missing"
   | "wasm-unreachable"
   | "wasm-is-html"

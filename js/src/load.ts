@@ -3,6 +3,7 @@ import { chooseVariant } from "./features.js";
 import type { ModuleFactory, RawModule } from "./module.js";
 import { oneOf, type Reader, readOptions } from "./options.js";
 import type { Platform } from "./platform.js";
+import { chooseThreads, endThreads, isThreaded, oneThread, readThreads, startThreads, type ThreadChoice } from "./threads.js";
 import type { Variant } from "./types.js";
 
 type UrlOption = string | URL | ((variant: Variant, threaded: boolean) => string | URL);
@@ -24,20 +25,20 @@ const OPTIONS = {
     (value) => ArrayBuffer.isView(value) || /^(Shared)?ArrayBuffer$/.test(kindOf(value)),
   ),
   wasmModule: matching<WebAssembly.Module>("a WebAssembly.Module", (value) => kindOf(value) === "WebAssembly.Module"),
-  threads: matching<1 | "auto">(
-    "1 or 'auto', for this build has no threads",
-    (value) => value === 1 || value === "auto",
-  ),
+  threads: readThreads,
 };
 
-/** The package's own wasm, compiled once per variant; a failure is forgotten, so that the next start tries again. */
-const compiled = new WeakMap<Platform, Map<Variant, Promise<WebAssembly.Module>>>();
+/** The package's own wasm files, each compiled once; a failure is forgotten, so that the next start tries again. */
+const compiled = new WeakMap<Platform, Map<string, Promise<WebAssembly.Module>>>();
 
-/** Chooses the variant, gets its wasm, and starts it. */
-export async function loadModule(
-  platform: Platform,
-  given: unknown,
-): Promise<{ raw: RawModule; variant: Variant; threadsReason: string | undefined }> {
+export interface Loaded {
+  readonly raw: RawModule;
+  readonly variant: Variant;
+  readonly threads: ThreadChoice;
+}
+
+/** Chooses the variant and the number of threads, gets the wasm, and starts it. */
+export async function loadModule(platform: Platform, given: unknown): Promise<Loaded> {
   const options = readOptions(given, OPTIONS, "createLookback");
   const { wasmUrl, wasmBinary, wasmModule } = options;
   const sources = Object.entries({ wasmUrl, wasmBinary, wasmModule }).filter(([, value]) => value !== undefined);
@@ -45,34 +46,51 @@ export async function loadModule(
     fail("bad-option", `createLookback: ${sources.map(([name]) => name).join(" and ")} exclude each other; give one.`);
   }
   const wanted = options.variant ?? "auto";
-  if (sources.length === 1 && typeof wasmUrl !== "function" && wanted === "auto") {
+  const isOneFile = sources.length === 1 && typeof wasmUrl !== "function";
+  if (isOneFile && wanted === "auto") {
     fail(
       "variant-missing",
       `createLookback: ${sources[0]![0]} is one wasm file: say which with variant 'simd' or 'relaxed'.`,
     );
   }
   const variant = chooseVariant(wanted);
-  let module: WebAssembly.Module;
-  if (wasmModule) module = wasmModule;
-  else if (wasmBinary) module = await compile(wasmBinary, "wasmBinary");
-  else if (wasmUrl)
-    module = await fetchModule(platform, typeof wasmUrl === "function" ? wasmUrl(variant, false) : wasmUrl);
-  else module = await ownModule(platform, variant);
-  const threadsReason = options.threads === "auto" ? "this build has no threads" : undefined;
-  return { raw: await start(platform, variant, module), variant, threadsReason };
+  const wantedThreads = options.threads ?? 1;
+  let threads = await chooseThreads(platform, wantedThreads);
+  const get = (threaded: boolean): Promise<WebAssembly.Module> | WebAssembly.Module => {
+    if (wasmModule) return wasmModule;
+    if (wasmBinary) return compile(wasmBinary, "wasmBinary");
+    if (wasmUrl) return fetchModule(platform, typeof wasmUrl === "function" ? wasmUrl(variant, threaded) : wasmUrl);
+    return ownModule(platform, variant, threaded);
+  };
+  const module = await get(threads.count > 1);
+  if (isThreaded(module) && threads.count === 1) {
+    const found = `it is the wasm with threads, and there is to be one thread${threads.reason ? `: ${threads.reason}` : ""}`;
+    fail("wasm-invalid", `The wasm does not start: ${found}.`);
+  }
+  if (threads.count > 1 && !isThreaded(module)) threads = oneThread(wantedThreads, "the given wasm has no threads");
+  try {
+    return { raw: await start(platform, variant, module, threads.count), variant, threads };
+  } catch (error) {
+    if (!(error instanceof ThreadFailure)) throw error;
+    // The other wasm is not ours to choose where one was given.
+    const wantedHere = isOneFile ? threads.count : wantedThreads;
+    threads = oneThread(wantedHere, `the threads did not start: ${error.message}`, error);
+    return { raw: await start(platform, variant, await get(false), 1), variant, threads };
+  }
 }
 
-function ownModule(platform: Platform, variant: Variant): Promise<WebAssembly.Module> {
+function ownModule(platform: Platform, variant: Variant, threaded: boolean): Promise<WebAssembly.Module> {
   let cache = compiled.get(platform);
   if (!cache) {
     cache = new Map();
     compiled.set(platform, cache);
   }
-  const known = cache.get(variant);
+  const key = `${variant} ${threaded}`;
+  const known = cache.get(key);
   if (known) return known;
-  const loading = fetchModule(platform, platform.wasmUrl(variant));
-  cache.set(variant, loading);
-  loading.catch(() => cache.delete(variant));
+  const loading = fetchModule(platform, platform.wasmUrl(variant, threaded));
+  cache.set(key, loading);
+  loading.catch(() => cache.delete(key));
   return loading;
 }
 
@@ -118,10 +136,18 @@ async function compile(source: ArrayBuffer | ArrayBufferView, where: string, typ
   }
 }
 
-async function start(platform: Platform, variant: Variant, module: WebAssembly.Module): Promise<RawModule> {
+/** A start that failed although the wasm is right: no worker, or no memory to share. */
+class ThreadFailure extends Error {}
+
+async function start(
+  platform: Platform,
+  variant: Variant,
+  module: WebAssembly.Module,
+  threads: number,
+): Promise<RawModule> {
   let factory: ModuleFactory;
   try {
-    factory = (await platform.glue(variant)).default;
+    factory = (await platform.glue(variant, threads > 1)).default;
   } catch (error) {
     return fail(
       "glue-unreachable",
@@ -129,23 +155,42 @@ async function start(platform: Platform, variant: Variant, module: WebAssembly.M
       error,
     );
   }
-  // The generated module is given the wasm; it waits for ever if that fails, hence the race.
+  // The generated module is given the wasm; it waits for ever if that fails, or a worker does, hence the race.
   let refuse: (error: unknown) => void = () => {};
   const refused = new Promise<never>((_, reject) => {
     refuse = reject;
   });
-  const instantiateWasm = (
-    imports: WebAssembly.Imports,
-    done: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
-  ) => {
-    WebAssembly.instantiate(module, imports)
-      .then((instance) => done(instance, module))
-      .catch(refuse);
-    return {};
+  let instantiated = false;
+  const overrides: Partial<RawModule> & Record<string, unknown> = {
+    workers: threads - 1,
+    onWorkerError: (event: { message?: string }) => refuse(new ThreadFailure(event.message ?? "a worker was refused")),
+    instantiateWasm(
+      imports: WebAssembly.Imports,
+      done: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
+    ) {
+      WebAssembly.instantiate(module, imports)
+        .then((instance) => {
+          instantiated = true;
+          done(instance, module);
+        })
+        .catch(refuse);
+      return {};
+    },
+  };
+  const starting = async (): Promise<RawModule> => {
+    try {
+      const raw = await factory(overrides);
+      if (threads > 1) await startThreads(raw, threads);
+      return raw;
+    } catch (error) {
+      throw threads > 1 && !instantiated ? new ThreadFailure(messageOf(error)) : error;
+    }
   };
   try {
-    return await Promise.race([factory({ instantiateWasm }), refused]);
+    return await Promise.race([starting(), refused]);
   } catch (error) {
+    endThreads(overrides);
+    if (error instanceof ThreadFailure) throw error;
     return fail(
       "wasm-invalid",
       `The wasm does not start; is it variant '${variant}' of this version of lookback? ${messageOf(error)}`,

@@ -459,6 +459,10 @@ export interface RawModule {
   attentionEnd(workspace: number, finished: boolean): undefined;
   /** How many threads share the work from now on, this one included: fewer than wanted where there are no more. */
   setThreads(wanted: number): number;
+  /** How many of them run by now, this one included: a worker begins when it gets to it. */
+  runningThreads(): number;
+  /** Only in the wasm with threads. */
+  PThread?: { terminateAllThreads(): void };
   packedLinearBytes(inputs: number, outputs: number, type: number, group: number): number;
   /** Rows → panels of `layer`, whose bias is not used. */
   packLinear(rows: RawWeightRows, layer: RawLinear): RawStatus;

@@ -4,10 +4,23 @@ import type { Lookback, LookbackOptions } from "./types.js";
 
 export * from "./index.js";
 
+// The glue with threads waits at its top level, which only a dynamic import may.
+const GLUES = {
+  simd: {
+    plain: () => import("./wasm/lookback-simd.node.mjs"),
+    threaded: () => import("./wasm/lookback-simd-threads.node.mjs"),
+  },
+  relaxed: {
+    plain: () => import("./wasm/lookback-relaxed.node.mjs"),
+    threaded: () => import("./wasm/lookback-relaxed-threads.node.mjs"),
+  },
+};
+
 const platform: Platform = {
-  glue: (variant) =>
-    variant === "simd" ? import("./wasm/lookback-simd.node.mjs") : import("./wasm/lookback-relaxed.node.mjs"),
-  wasmUrl: (variant) => new URL(`./wasm/lookback-${variant}.wasm`, import.meta.url),
+  glue: (variant, threaded) => GLUES[variant][threaded ? "threaded" : "plain"](),
+  wasmUrl: (variant, threaded) =>
+    new URL(`./wasm/lookback-${variant}${threaded ? "-threads" : ""}.wasm`, import.meta.url),
+  processors: async () => (await import("node:os")).availableParallelism(),
   async read(url) {
     // A path, unless it has a scheme (of two letters at least: C:\ is a path).
     const address = typeof url === "string" && /^[a-z][a-z\d+.-]+:/i.test(url) ? new URL(url) : url;

@@ -5,9 +5,11 @@ import type { Variant } from "./types.js";
 /** What differs between Node and the web: where the generated files are, and how they are read. */
 export interface Platform {
   /** The generated module of a variant; imported when an instance is made, not before. */
-  glue(variant: Variant): Promise<{ default: ModuleFactory }>;
+  glue(variant: Variant, threaded: boolean): Promise<{ default: ModuleFactory }>;
   /** Where the package's own wasm is. */
-  wasmUrl(variant: Variant): URL;
+  wasmUrl(variant: Variant, threaded: boolean): URL;
+  /** How many processors this program may use. */
+  processors(): Promise<number> | number;
   /** The contents, and the MIME type if there is one. Throws where nothing can be read. */
   read(url: string | URL): Promise<{ bytes: ArrayBuffer | Uint8Array; type?: string }>;
 }

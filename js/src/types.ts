@@ -323,8 +323,11 @@ export interface LookbackOptions {
   wasmBinary?: ArrayBuffer | ArrayBufferView;
   /** The compiled wasm (then name the `variant`). */
   wasmModule?: WebAssembly.Module;
-  /** 'auto' takes as many as there are; with this build that is 1, the default. */
-  threads?: 1 | "auto";
+  /**
+   * How many threads share a call's work: 1 (the default) to 64, or 'auto' for the processors there are, up to 8. Pages must be
+   * cross-origin isolated; where threads cannot be, a number is refused and 'auto' takes 1. No result depends on it.
+   */
+  threads?: number | "auto";
 }
 
 /** An instance of the engine: its own wasm memory and everything that lives in it. */

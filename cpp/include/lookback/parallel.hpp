@@ -13,6 +13,9 @@ Index set_threads(Index wanted) noexcept;
 
 [[nodiscard]] Index thread_count() noexcept;
 
+/// How many of them run by now: a thread may take a while to begin. Calls do not wait for it.
+[[nodiscard]] Index running_threads() noexcept;
+
 /// One item of work. `thread` is below thread_count(), and no two items run at once with the same one: it chooses scratch memory.
 using WorkItem = void (*)(const void* context, Index item, Index thread) noexcept;
 

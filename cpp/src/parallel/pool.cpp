@@ -66,6 +66,7 @@ struct Pool {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 
+  std::atomic<Index> running{0};
   Index count = 1;
   pthread_t threads[most_threads];
 };
@@ -109,6 +110,7 @@ void tell_news() noexcept {
 void* run_thread(void* argument) noexcept {
   const auto index = static_cast<Index>(reinterpret_cast<std::uintptr_t>(argument));
   std::uint32_t seen = 0;
+  pool.running.fetch_add(1, std::memory_order_release);
   while (!pool.is_over.load(std::memory_order_acquire)) {
     Index threads = 0;
     if (pool.gate.enter(index, threads)) {
@@ -125,6 +127,7 @@ void end_threads() noexcept {
   tell_news();
   for (Index index = 1; index < pool.count; ++index) pthread_join(pool.threads[index], nullptr);
   pool.is_over.store(false, std::memory_order_release);
+  pool.running.store(0, std::memory_order_release);
   pool.count = 1;
 }
 
@@ -152,6 +155,8 @@ Index set_threads(Index wanted) noexcept {
 }
 
 Index thread_count() noexcept { return pool.count; }
+
+Index running_threads() noexcept { return 1 + pool.running.load(std::memory_order_acquire); }
 
 void run_items(Index from, Index to, double cost, WorkItem item, const void* context) noexcept {
   const double worth = std::clamp(cost / least_cost_per_thread, 1.0, static_cast<double>(most_threads));
