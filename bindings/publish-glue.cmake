@@ -14,6 +14,8 @@ endfunction()
 file(READ ${FROM}/node/${NAME}.mjs node)
 file(READ ${FROM}/web+worker/${NAME}.mjs web)
 
+set(new_worker "new Worker\\(new URL\\([\"']${NAME}\\.mjs[\"'], *import\\.meta\\.url\\), *([A-Za-z_$]+|{[^}]*})\\)")
+
 if(NAME MATCHES "-threads$")
   # A worker that does not start is an error of createLookback(), not of the whole program.
   foreach(glue node web)
@@ -22,14 +24,14 @@ if(NAME MATCHES "-threads$")
   set(worker "${web}")
   # Node.js has no Worker among its globals, and importing us must not give it one.
   replace(node "global\\.Worker *= *([A-Za-z_$.]+)" "var Worker=\\1")
-  # A worker runs the same glue, under the name that it is published by.
-  replace(node "${NAME}\\.mjs" "${NAME}.node.mjs")
+  # A worker runs the same glue, under the name that it is published by, and without the flags of the program: some suit no worker.
+  replace(node "${new_worker}" "new Worker(new URL(\"${NAME}.node.mjs\",import.meta.url),{workerData:\"em-pthread\",execArgv:[]})")
   # Bundlers want literal options, a file of its own for a worker (Vite refuses one that starts itself), and a name of its own (webpack
   # makes one file of two workers with the same name).
-  replace(web "new Worker\\(new URL\\([\"']${NAME}\\.mjs[\"'], *import\\.meta\\.url\\), *([A-Za-z_$]+|{[^}]*})\\)"
+  replace(web "${new_worker}"
     "new Worker(new URL(\"./${NAME}.worker.mjs\",import.meta.url),{type:\"module\",name:\"em-pthread-${NAME}\"})")
   # A worker starts no others and gets its wasm sent.
-  replace(worker "new Worker\\(new URL\\([\"']${NAME}\\.mjs[\"'], *import\\.meta\\.url\\), *([A-Za-z_$]+|{[^}]*})\\)" "null")
+  replace(worker "${new_worker}" "null")
   replace(worker "new URL\\([\"']${NAME}\\.wasm[\"'], *import\\.meta\\.url\\)\\.href" "\"\"")
   file(WRITE ${TO}/${NAME}.worker.mjs "${worker}")
 endif()

@@ -3,7 +3,15 @@ import { chooseVariant } from "./features.js";
 import type { ModuleFactory, RawModule } from "./module.js";
 import { oneOf, type Reader, readOptions } from "./options.js";
 import type { Platform } from "./platform.js";
-import { chooseThreads, endThreads, isThreaded, oneThread, readThreads, startThreads, type ThreadChoice } from "./threads.js";
+import {
+  chooseThreads,
+  endThreads,
+  isThreaded,
+  oneThread,
+  readThreads,
+  startThreads,
+  type ThreadChoice,
+} from "./threads.js";
 import type { Variant } from "./types.js";
 
 type UrlOption = string | URL | ((variant: Variant, threaded: boolean) => string | URL);

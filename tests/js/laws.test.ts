@@ -294,7 +294,7 @@ law("README.md and README.zh-CN.md say the same", docs.readmesAgree, {
 const NAMED = (variant: string): string => `const file = "lookback-${variant}.wasm";\n`;
 law("both glues of a variant load the same wasm", build.gluesShareOneWasm, {
   lawful: Object.fromEntries(
-    ["simd", "relaxed"].flatMap((variant) =>
+    ["simd", "relaxed", "simd-threads", "relaxed-threads"].flatMap((variant) =>
       ["node", "web"].map((environment) => [`dist/wasm/lookback-${variant}.${environment}.mjs`, NAMED(variant)]),
     ),
   ),
@@ -305,15 +305,17 @@ describe("the published wasm", () => {
   const wasm = (variant: string): string => join(ROOT, `dist/wasm/lookback-${variant}.wasm`);
   const hash = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex");
 
-  test("simd has no relaxed opcode", async () => expect(await build.relaxedOpcodes(wasm("simd"))).toEqual([]));
+  test("simd has no relaxed opcode", async () => {
+    for (const variant of ["simd", "simd-threads"]) expect(await build.relaxedOpcodes(wasm(variant))).toEqual([]);
+  });
 
   test("relaxed has the fused multiply-add", async () => {
     expect(await build.relaxedOpcodes(wasm("relaxed"))).toContain("f32x4.relaxed_madd");
   });
 
-  for (const variant of ["simd", "relaxed"]) {
+  for (const variant of ["simd", "relaxed", "simd-threads", "relaxed-threads"]) {
     const links = ["node", "web+worker"].map((environment) =>
-      join(ROOT, `build/wasm-${variant}/bindings/${environment}/lookback-${variant}.wasm`),
+      join(ROOT, `build/wasm-${variant.replace("-threads", "")}/bindings/${environment}/lookback-${variant}.wasm`),
     );
     // A packed or downloaded dist/ comes without the build tree.
     const built = links.every((file) => existsSync(file)) ? test : test.skip;

@@ -92,22 +92,6 @@ describe("the choice of the variant", () => {
   });
 });
 
-describe("threads", () => {
-  test("B5: one thread unless asked; 'auto' says why there is no more", async () => {
-    const plain = await createLookback();
-    expect([plain.threads, plain.threadsReason]).toEqual([1, undefined]);
-    const auto = await createLookback({ threads: "auto" });
-    expect(auto.threads).toBe(1);
-    expect(auto.threadsReason).toContain("no threads");
-    for (const lb of [plain, auto]) lb.dispose();
-  });
-
-  test("B5: more threads than there can be are refused, not ignored", async () => {
-    const error = await rejected(createLookback({ threads: 2 as 1 }));
-    expectError(error, "bad-option", "threads", "2", "1 or 'auto'");
-  });
-});
-
 describe("importing", () => {
   test("B5: an import does nothing: no global, no fetch, no compilation, no file", () => {
     const script = `

@@ -1,13 +1,16 @@
 /** The package as a user of this Node.js version meets it: by import and by require. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 const major = Number(process.versions.node.split(".")[0]);
 
-/** The weights of four one-hot tokens (q = k = v), causal. @param {typeof import("lookback")} lookback */
-async function oneHotWeights(lookback) {
-  const lb = await lookback.createLookback();
+/** The weights of four one-hot tokens (q = k = v), causal. @param {typeof import("lookback")} lookback @param {number} [threads] */
+async function oneHotWeights(lookback, threads = 1) {
+  const lb = await lookback.createLookback({ threads });
+  assert.equal(lb.threads, threads);
   const tokens = { data: new Float32Array(16).map((_, i) => (i % 5 === 0 ? 1 : 0)), dims: [4, 4] };
   const { weights } = lb.attention(tokens, tokens, tokens, { heads: 1, causal: true, weights: "softmax" });
   assert.ok(weights);
@@ -48,4 +51,20 @@ test("import: the causal weights of four one-hot tokens", async (t) => {
 test("require: the same from CommonJS", async () => {
   const require = createRequire(import.meta.url);
   check(await oneHotWeights(require("lookback")));
+});
+
+test("import and require: the same with two threads", async () => {
+  check(await oneHotWeights(await import("lookback"), 2));
+  const require = createRequire(import.meta.url);
+  check(await oneHotWeights(require("lookback"), 2));
+});
+
+test("a program with threads that were not ended ends by itself", () => {
+  const script = `import { createLookback } from "lookback";
+    const lb = await createLookback({ threads: 3 });
+    const x = { data: new Float32Array(400 * 64).fill(0.1), dims: [1, 1, 400, 64] };
+    console.log(lb.threads, lb.attention(x, x, x).output.dims.join());`;
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  const options = { encoding: /** @type {const} */ ("utf8"), cwd: root, timeout: 20_000 };
+  assert.equal(execFileSync(process.execPath, ["--input-type=module", "-e", script], options).trim(), "3 1,1,400,64");
 });

@@ -126,7 +126,7 @@ export const exportsExist: Law = (root) => {
 
 /** Both glues of a variant load the one wasm that is published. */
 export const gluesShareOneWasm: Law = (root) =>
-  ["simd", "relaxed"].flatMap((variant) =>
+  ["simd", "relaxed", "simd-threads", "relaxed-threads"].flatMap((variant) =>
     ["node", "web"].flatMap((environment): Violation[] => {
       const path = `dist/wasm/lookback-${variant}.${environment}.mjs`;
       if (!existsSync(join(root, path))) return [{ path, line: 1, problem: "is missing" }];
