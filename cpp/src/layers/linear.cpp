@@ -9,6 +9,7 @@
 #include "kernels/one_row.hpp"
 #include "kernels/row_tile.hpp"
 #include "layers/linear_panels.hpp"
+#include "lookback/parallel.hpp"
 
 namespace lookback {
 namespace {
@@ -21,10 +22,17 @@ constexpr Index block_rows = 128;
 /// So many rows are done when their weights were read.
 constexpr Index few_rows = 3;
 constexpr Index alignment = 64;  // bytes
+/// Multiply-adds of an item of work: a few microseconds.
+constexpr double item_cost = 200000;
+
+/// Floats of a panel, so that each thread's begins on a line of the cache.
+constexpr Index panel_floats(Index inputs) noexcept {
+  return round_up(inputs * panel_width, alignment / Index{sizeof(float)});
+}
 
 /// The parts of the workspace; f32 has none.
 struct Workspace {
-  float* panel = nullptr;            ///< f16, bf16: a panel as float32
+  float* panel = nullptr;            ///< f16, bf16: a panel as float32, one per thread
   std::int16_t* integers = nullptr;  ///< int8: a block of rows …
   float* scales = nullptr;           ///< … and its scales
 
@@ -40,8 +48,11 @@ struct Workspace {
 /// Some rows through one panel.
 class Panel {
 public:
-  Panel(const PackedLinear& layer, const Workspace& workspace, const float* input) noexcept
-      : layer_(layer), workspace_(workspace), input_(input) {}
+  Panel(const PackedLinear& layer, const Workspace& workspace, const float* input, Index thread) noexcept
+      : layer_(layer),
+        workspace_(workspace),
+        widened_(workspace.panel + (layer.format.type == WeightType::f32 ? 0 : thread * panel_floats(layer.inputs))),
+        input_(input) {}
 
   /// Outputs [output, output + panel_width).
   void select(Index output) noexcept {
@@ -49,8 +60,8 @@ public:
     panel_ = panel_at(weight, layer_.inputs, layer_.format, output, Index{0});
     const auto* halves = reinterpret_cast<const std::uint16_t*>(panel_);
     const Index count = layer_.inputs * panel_width;
-    if (layer_.format.type == WeightType::f16) widen_f16(halves, count, workspace_.panel);
-    if (layer_.format.type == WeightType::bf16) widen_bf16(halves, count, workspace_.panel);
+    if (layer_.format.type == WeightType::f16) widen_f16(halves, count, widened_);
+    if (layer_.format.type == WeightType::bf16) widen_bf16(halves, count, widened_);
     columns_ = std::min(panel_width, layer_.outputs - output);
     std::fill_n(initial_, panel_width, 0.0F);
     if (layer_.bias != nullptr) std::copy_n(layer_.bias + output, columns_, initial_);
@@ -78,28 +89,29 @@ private:
           workspace_.integers + row * padded_pairs(inputs), workspace_.scales + row * group_count(inputs, group),
           row_count, reinterpret_cast<const std::int8_t*>(panel_), inputs, group, initial_, output, output_stride);
     }
-    const float* panel = type == WeightType::f32 ? reinterpret_cast<const float*>(panel_) : workspace_.panel;
+    const float* panel = type == WeightType::f32 ? reinterpret_cast<const float*>(panel_) : widened_;
     multiply_rows(input_ + row * inputs, inputs, row_count, panel, inputs, initial_, output, output_stride);
   }
 
   const PackedLinear& layer_;
   const Workspace& workspace_;
+  float* widened_;
   const float* input_;
   const std::uint8_t* panel_ = nullptr;
   Index columns_ = 0;
   float initial_[panel_width];
 };
 
-/// A row meets panels side by side; the next row then finds them in the cache.
+/// Outputs [from, to) of a few rows. A row meets panels side by side; the next row then finds them in the cache.
 void multiply_few_rows(const PackedLinear& layer, const Workspace& workspace, const float* input, Index rows,
-                       float* output) noexcept {
+                       Index from, Index to, float* output) noexcept {
   const auto [type, group] = layer.format;
   const Index inputs = layer.inputs;
-  for (Index column = 0; column < layer.outputs; column += side_by_side_width) {
+  for (Index column = from; column < to; column += side_by_side_width) {
     const auto* panels =
         panel_at(static_cast<const std::uint8_t*>(layer.weight), inputs, layer.format, column, Index{0});
     const auto* halves = reinterpret_cast<const std::uint16_t*>(panels);
-    const Index columns = std::min(side_by_side_width, layer.outputs - column);
+    const Index columns = std::min(side_by_side_width, to - column);
     const Index count = round_up(columns, panel_width) / panel_width;
     float initial[side_by_side_width] = {};
     if (layer.bias != nullptr) std::copy_n(layer.bias + column, columns, initial);
@@ -126,12 +138,43 @@ Status validate(const PackedLinear& layer, Index rows) noexcept {
   return validate_linear(layer.format);
 }
 
+/// A block of rows through all panels.
+void multiply_block(const PackedLinear& layer, const Workspace& parts, const float* input, Index rows,
+                    float* output) noexcept {
+  const Index inputs = layer.inputs;
+  const Index group = layer.format.group;
+  const double cost = static_cast<double>(rows) * static_cast<double>(inputs);
+  if (layer.format.type == WeightType::int8) {
+    parallel_for(0, rows, cost, [&](Index row, Index) noexcept {
+      quantize_inputs(input + row * inputs, inputs, group, parts.integers + row * padded_pairs(inputs),
+                      parts.scales + row * group_count(inputs, group));
+    });
+  }
+  // An item is as many outputs as are worth taking, whole panels of them; few rows take panels side by side.
+  const Index worth = std::min(static_cast<Index>(item_cost / cost), layer.outputs);
+  const Index width = round_up(std::max<Index>(worth, 1), rows <= few_rows ? side_by_side_width : panel_width);
+  parallel_for(0, (layer.outputs + width - 1) / width, cost * static_cast<double>(layer.outputs),
+               [&](Index item, Index thread) noexcept {
+                 const Index from = item * width;
+                 const Index to = std::min(layer.outputs, from + width);
+                 if (rows <= few_rows) return multiply_few_rows(layer, parts, input, rows, from, to, output);
+                 Panel panel(layer, parts, input, thread);
+                 for (Index column = from; column < to; column += panel_width) {
+                   panel.select(column);
+                   panel.multiply(rows, output + column);
+                 }
+               });
+}
+
 }  // namespace
 
 double linear_workspace_bytes(const PackedLinear& layer, Index rows) noexcept {
   if (layer.format.type == WeightType::f32 || validate(layer, rows) != Status::ok || rows == 0) return 0.0;
   const auto inputs = static_cast<double>(layer.inputs);
-  if (layer.format.type != WeightType::int8) return inputs * static_cast<double>(panel_width) * sizeof(float);
+  if (layer.format.type != WeightType::int8) {
+    const double panel = std::ceil(inputs * static_cast<double>(panel_width) * sizeof(float) / alignment) * alignment;
+    return panel * static_cast<double>(thread_count());
+  }
   const auto block = static_cast<double>(std::min(rows, block_rows));
   const auto groups = static_cast<double>(group_count(layer.inputs, layer.format.group));
   const double bytes = block * ((inputs + 1) * sizeof(std::int16_t) + groups * sizeof(float)) + alignment;
@@ -147,27 +190,10 @@ Status linear_forward(const PackedLinear& layer, const float* input, Index rows,
   if (needed > 0.0 && (workspace == nullptr || static_cast<double>(workspace_bytes) < needed)) {
     return Status::workspace_too_small;
   }
-  const auto [type, group] = layer.format;
   for (Index first = 0; first < rows; first += block_rows) {
     const Index count = std::min(block_rows, rows - first);
-    const float* block = input + first * layer.inputs;
     const Workspace parts(layer, count, workspace);
-    if (type == WeightType::int8) {
-      for (Index row = 0; row < count; ++row) {
-        quantize_inputs(block + row * layer.inputs, layer.inputs, group,
-                        parts.integers + row * padded_pairs(layer.inputs),
-                        parts.scales + row * group_count(layer.inputs, group));
-      }
-    }
-    if (count <= few_rows) {
-      multiply_few_rows(layer, parts, block, count, output + first * layer.outputs);
-      continue;
-    }
-    Panel panel(layer, parts, block);
-    for (Index column = 0; column < layer.outputs; column += panel_width) {
-      panel.select(column);
-      panel.multiply(count, output + first * layer.outputs + column);
-    }
+    multiply_block(layer, parts, input + first * layer.inputs, count, output + first * layer.outputs);
   }
   return Status::ok;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lookback/parallel.hpp"
+
 namespace lookback {
 namespace {
 
@@ -100,13 +102,14 @@ void rotary_table(const RotaryOptions& options, const std::int32_t* positions, I
   rotary_frequencies(options, frequencies);
   const double scale = amplitude(options);
   const Index half = options.dims / 2;
-  for (Index row = 0; row < count; ++row) {
+  constexpr double cost_of_angle = 500.0;  // in multiply-adds
+  parallel_for(0, count, static_cast<double>(count * half) * cost_of_angle, [&](Index row, Index) noexcept {
     for (Index pair = 0; pair < half; ++pair) {
       const double angle = static_cast<double>(positions[row]) * frequencies[pair];
       cosines[row * half + pair] = static_cast<float>(std::cos(angle) * scale);
       sines[row * half + pair] = static_cast<float>(std::sin(angle) * scale);
     }
-  }
+  });
 }
 
 Status rotary_apply(const RotaryCall& call) noexcept {
@@ -118,15 +121,16 @@ Status rotary_apply(const RotaryCall& call) noexcept {
   if (call.input.data == nullptr || call.output.data == nullptr || call.cosines == nullptr || call.sines == nullptr) {
     return Status::null_pointer;
   }
-  for (Index batch = 0; batch < call.batch; ++batch) {
-    for (Index row = 0; row < call.length; ++row) {
-      const Index at = (batch * call.table_batch_rows + row) * (call.dims / 2);
-      for (Index head = 0; head < call.heads; ++head) {
-        turn_row(call.input.row(batch, head, row), call.cosines + at, call.sines + at, call,
-                 call.output.row(batch, head, row));
-      }
+  const Index rows = call.batch * call.length;
+  parallel_for(0, rows, 8.0 * static_cast<double>(rows * call.heads * call.width), [&call](Index item, Index) noexcept {
+    const Index batch = item / call.length;
+    const Index row = item % call.length;
+    const Index at = (batch * call.table_batch_rows + row) * (call.dims / 2);
+    for (Index head = 0; head < call.heads; ++head) {
+      turn_row(call.input.row(batch, head, row), call.cosines + at, call.sines + at, call,
+               call.output.row(batch, head, row));
     }
-  }
+  });
   return Status::ok;
 }
 
