@@ -127,8 +127,9 @@ describeVariants((alone: Lookback, variant) => {
     });
   });
 
-  test("R15: so has a linear layer, for any number of rows and widths that fill no panel", async () => {
+  test("R15: so has a linear layer of every type, for any number of rows and widths that fill no panel", async () => {
     const random = randomSource(6);
+    const dtypes = ["f32", "f16", "bf16", "int8"] as const;
     for (const [rows, inputs, outputs] of [
       [1, 768, 2304],
       [5, 300, 517],
@@ -137,12 +138,14 @@ describeVariants((alone: Lookback, variant) => {
       [512, 256, 768],
     ] as const) {
       const x = { data: randomFloats(random, rows * inputs, 1), dims: [rows, inputs] };
-      await same((lb) => {
-        const linear = lb.linear({ inputs, outputs, seed: 7 });
-        const output = linear.forward(x);
-        linear.dispose();
-        return output;
-      });
+      await same((lb) =>
+        dtypes.map((dtype) => {
+          const linear = lb.linear({ inputs, outputs, dtype, seed: 7 });
+          const output = linear.forward(x);
+          linear.dispose();
+          return output;
+        }),
+      );
     }
   });
 });
