@@ -100,5 +100,7 @@ class Instance implements Lookback {
 
 export async function createOn(platform: Platform, options: LookbackOptions | undefined): Promise<Lookback> {
   const loaded = await loadModule(platform, options);
-  return new Instance(new Heap(loaded.raw), loaded) as Lookback;
+  const heap = new Heap(loaded.raw);
+  loaded.watch(heap);
+  return new Instance(heap, loaded) as Lookback;
 }

@@ -1,6 +1,5 @@
 import { fail } from "./errors.js";
 import type { RawModule, RawStatus } from "./module.js";
-import { endThreads, endThreadsWith } from "./threads.js";
 import type { MemoryReport } from "./types.js";
 
 // The only file that knows addresses and makes views of wasm memory. A view is made for each access and never kept: memory may grow
@@ -88,7 +87,6 @@ export class Heap {
 
   constructor(raw: RawModule) {
     this.#raw = raw;
-    endThreadsWith(this, raw);
   }
 
   get disposed(): boolean {
@@ -150,7 +148,7 @@ export class Heap {
 
   /** Everything that lives here is dead from now on, and the wasm memory can be collected. */
   dispose(): void {
-    if (this.#raw) endThreads(this.#raw);
+    this.#raw?.PThread?.terminateAllThreads();
     this.#raw = undefined;
   }
 

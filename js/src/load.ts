@@ -3,16 +3,11 @@ import { chooseVariant } from "./features.js";
 import type { ModuleFactory, RawModule } from "./module.js";
 import { oneOf, type Reader, readOptions } from "./options.js";
 import type { Platform } from "./platform.js";
-import {
-  chooseThreads,
-  endThreads,
-  isThreaded,
-  oneThread,
-  readThreads,
-  startThreads,
-  type ThreadChoice,
-} from "./threads.js";
+import type * as Threads from "./threads.js";
 import type { Variant } from "./types.js";
+
+/** As in cpp/include/lookback/parallel.hpp. */
+const MOST_THREADS = 64;
 
 type UrlOption = string | URL | ((variant: Variant, threaded: boolean) => string | URL);
 
@@ -33,7 +28,11 @@ const OPTIONS = {
     (value) => ArrayBuffer.isView(value) || /^(Shared)?ArrayBuffer$/.test(kindOf(value)),
   ),
   wasmModule: matching<WebAssembly.Module>("a WebAssembly.Module", (value) => kindOf(value) === "WebAssembly.Module"),
-  threads: readThreads,
+  threads: matching<number | "auto">(
+    `an integer from 1 to ${MOST_THREADS}, or 'auto'`,
+    (value) =>
+      value === "auto" || (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MOST_THREADS),
+  ),
 };
 
 /** The package's own wasm files, each compiled once; a failure is forgotten, so that the next start tries again. */
@@ -42,8 +41,14 @@ const compiled = new WeakMap<Platform, Map<string, Promise<WebAssembly.Module>>>
 export interface Loaded {
   readonly raw: RawModule;
   readonly variant: Variant;
-  readonly threads: ThreadChoice;
+  readonly threads: Threads.ThreadChoice;
+  /** Ends the threads with `owner`, should it be forgotten. */
+  watch(owner: object): void;
 }
+
+/** Wasm with threads imports its memory, so that they can share it. */
+const isThreaded = (module: WebAssembly.Module): boolean =>
+  WebAssembly.Module.imports(module).some(({ kind }) => kind === "memory");
 
 /** Chooses the variant and the number of threads, gets the wasm, and starts it. */
 export async function loadModule(platform: Platform, given: unknown): Promise<Loaded> {
@@ -63,7 +68,9 @@ export async function loadModule(platform: Platform, given: unknown): Promise<Lo
   }
   const variant = chooseVariant(wanted);
   const wantedThreads = options.threads ?? 1;
-  let threads = await chooseThreads(platform, wantedThreads);
+  // What only threads need is loaded where they are asked for.
+  const tools = wantedThreads === 1 ? undefined : await import("./threads.js");
+  let threads = (await tools?.chooseThreads(platform, wantedThreads)) ?? { count: 1, reason: undefined };
   const get = (threaded: boolean): Promise<WebAssembly.Module> | WebAssembly.Module => {
     if (wasmModule) return wasmModule;
     if (wasmBinary) return compile(wasmBinary, "wasmBinary");
@@ -75,15 +82,18 @@ export async function loadModule(platform: Platform, given: unknown): Promise<Lo
     const found = `it is the wasm with threads, and there is to be one thread${threads.reason ? `: ${threads.reason}` : ""}`;
     fail("wasm-invalid", `The wasm does not start: ${found}.`);
   }
-  if (threads.count > 1 && !isThreaded(module)) threads = oneThread(wantedThreads, "the given wasm has no threads");
+  if (threads.count > 1 && !isThreaded(module))
+    threads = tools!.oneThread(wantedThreads, "the given wasm has no threads");
   try {
-    return { raw: await start(platform, variant, module, threads.count), variant, threads };
+    const raw = await start(platform, variant, module, threads.count);
+    if (threads.count > 1) await tools!.startThreads(raw, threads.count);
+    return { raw, variant, threads, watch: (owner) => tools?.endThreadsWith(owner, raw) };
   } catch (error) {
     if (!(error instanceof ThreadFailure)) throw error;
     // The other wasm is not ours to choose where one was given.
     const wantedHere = isOneFile ? threads.count : wantedThreads;
-    threads = oneThread(wantedHere, `the threads did not start: ${error.message}`, error);
-    return { raw: await start(platform, variant, await get(false), 1), variant, threads };
+    threads = tools!.oneThread(wantedHere, `the threads did not start: ${error.message}`, error);
+    return { raw: await start(platform, variant, await get(false), 1), variant, threads, watch: () => {} };
   }
 }
 
@@ -187,9 +197,7 @@ async function start(
   };
   const starting = async (): Promise<RawModule> => {
     try {
-      const raw = await factory(overrides);
-      if (threads > 1) await startThreads(raw, threads);
-      return raw;
+      return await factory(overrides);
     } catch (error) {
       throw threads > 1 && !instantiated ? new ThreadFailure(messageOf(error)) : error;
     }
@@ -197,7 +205,7 @@ async function start(
   try {
     return await Promise.race([starting(), refused]);
   } catch (error) {
-    endThreads(overrides);
+    overrides.PThread?.terminateAllThreads();
     if (error instanceof ThreadFailure) throw error;
     return fail(
       "wasm-invalid",

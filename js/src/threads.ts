@@ -1,10 +1,8 @@
-import { fail, refuse } from "./errors.js";
+/** Loaded where more than one thread is asked for. */
+import { fail } from "./errors.js";
 import type { RawModule } from "./module.js";
-import type { Reader } from "./options.js";
 import type { Platform } from "./platform.js";
 
-/** As in cpp/include/lookback/parallel.hpp. */
-const MOST = 64;
 /** What 'auto' takes at most: beyond it memory, not processors, bounds a call, and a page is not alone. */
 const AUTO_MOST = 8;
 
@@ -13,11 +11,6 @@ export interface ThreadChoice {
   readonly count: number;
   readonly reason: string | undefined;
 }
-
-export const readThreads: Reader<number | "auto"> = (value, where) =>
-  value === "auto" || (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MOST)
-    ? (value as number | "auto")
-    : refuse("bad-option", where, `an integer from 1 to ${MOST}, or 'auto'`, value);
 
 /** What keeps threads from sharing memory here, if anything does. */
 function obstacle(): string | undefined {
@@ -39,16 +32,11 @@ export function oneThread(wanted: number | "auto", reason: string, cause?: unkno
 }
 
 export async function chooseThreads(platform: Platform, wanted: number | "auto"): Promise<ThreadChoice> {
-  if (wanted === 1) return { count: 1, reason: undefined };
   const reason = obstacle();
   if (reason !== undefined) return oneThread(wanted, reason);
   const count = wanted === "auto" ? Math.min(await platform.processors(), AUTO_MOST) : wanted;
   return count > 1 ? { count, reason: undefined } : { count: 1, reason: "one processor" };
 }
-
-/** Wasm with threads imports its memory, so that they can share it. */
-export const isThreaded = (module: WebAssembly.Module): boolean =>
-  WebAssembly.Module.imports(module).some(({ kind }) => kind === "memory");
 
 /** Begins to share work among `count` threads; resolves when all of them run. */
 export async function startThreads(raw: RawModule, count: number): Promise<void> {
@@ -56,8 +44,6 @@ export async function startThreads(raw: RawModule, count: number): Promise<void>
   while (raw.runningThreads() < threads) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
-export const endThreads = (raw: Pick<RawModule, "PThread">): void => raw.PThread?.terminateAllThreads();
-
 /** Workers live for ever unless they are ended: a net for instances that were forgotten. */
-const forgotten = new FinalizationRegistry<RawModule>(endThreads);
+const forgotten = new FinalizationRegistry<RawModule>((raw) => raw.PThread?.terminateAllThreads());
 export const endThreadsWith = (owner: object, raw: RawModule): void => forgotten.register(owner, raw);
