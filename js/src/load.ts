@@ -50,6 +50,12 @@ export interface Loaded {
 const isThreaded = (module: WebAssembly.Module): boolean =>
   WebAssembly.Module.imports(module).some(({ kind }) => kind === "memory");
 
+/** One thread in place of `wanted`: 'auto' is content with it, a number is not. */
+function oneThread(wanted: number | "auto", reason: string, cause?: unknown): Threads.ThreadChoice {
+  if (wanted === "auto") return { count: 1, reason };
+  return fail("threads-unsupported", `createLookback: threads ${wanted}: ${reason}. Use threads 'auto' or 1.`, cause);
+}
+
 /** Chooses the variant and the number of threads, gets the wasm, and starts it. */
 export async function loadModule(platform: Platform, given: unknown): Promise<Loaded> {
   const options = readOptions(given, OPTIONS, "createLookback");
@@ -71,6 +77,7 @@ export async function loadModule(platform: Platform, given: unknown): Promise<Lo
   // What only threads need is loaded where they are asked for.
   const tools = wantedThreads === 1 ? undefined : await import("./threads.js");
   let threads = (await tools?.chooseThreads(platform, wantedThreads)) ?? { count: 1, reason: undefined };
+  if (threads.reason) threads = oneThread(wantedThreads, threads.reason);
   const get = (threaded: boolean): Promise<WebAssembly.Module> | WebAssembly.Module => {
     if (wasmModule) return wasmModule;
     if (wasmBinary) return compile(wasmBinary, "wasmBinary");
@@ -82,8 +89,7 @@ export async function loadModule(platform: Platform, given: unknown): Promise<Lo
     const found = `it is the wasm with threads, and there is to be one thread${threads.reason ? `: ${threads.reason}` : ""}`;
     fail("wasm-invalid", `The wasm does not start: ${found}.`);
   }
-  if (threads.count > 1 && !isThreaded(module))
-    threads = tools!.oneThread(wantedThreads, "the given wasm has no threads");
+  if (threads.count > 1 && !isThreaded(module)) threads = oneThread(wantedThreads, "the given wasm has no threads");
   try {
     const raw = await start(platform, variant, module, threads.count);
     if (threads.count > 1) await tools!.startThreads(raw, threads.count);
@@ -92,7 +98,7 @@ export async function loadModule(platform: Platform, given: unknown): Promise<Lo
     if (!(error instanceof ThreadFailure)) throw error;
     // The other wasm is not ours to choose where one was given.
     const wantedHere = isOneFile ? threads.count : wantedThreads;
-    threads = tools!.oneThread(wantedHere, `the threads did not start: ${error.message}`, error);
+    threads = oneThread(wantedHere, `the threads did not start: ${error.message}`, error);
     return { raw: await start(platform, variant, await get(false), 1), variant, threads, watch: () => {} };
   }
 }

@@ -1,5 +1,4 @@
-/** Loaded where more than one thread is asked for. */
-import { fail } from "./errors.js";
+/** Loaded where more than one thread is asked for; imports nothing that the main entry has, or bundlers would split that. */
 import type { RawModule } from "./module.js";
 import type { Platform } from "./platform.js";
 
@@ -25,17 +24,12 @@ function obstacle(): string | undefined {
   }
 }
 
-/** One thread in place of `wanted`: 'auto' is content with it, a number is not. */
-export function oneThread(wanted: number | "auto", reason: string, cause?: unknown): ThreadChoice {
-  if (wanted === "auto") return { count: 1, reason };
-  return fail("threads-unsupported", `createLookback: threads ${wanted}: ${reason}. Use threads 'auto' or 1.`, cause);
-}
-
+/** How many there can be of those wanted. */
 export async function chooseThreads(platform: Platform, wanted: number | "auto"): Promise<ThreadChoice> {
   const reason = obstacle();
-  if (reason !== undefined) return oneThread(wanted, reason);
+  if (reason !== undefined) return { count: 1, reason };
   const count = wanted === "auto" ? Math.min(await platform.processors(), AUTO_MOST) : wanted;
-  return count > 1 ? { count, reason: undefined } : { count: 1, reason: "one processor" };
+  return { count, reason: count > 1 ? undefined : "one processor" };
 }
 
 /** Begins to share work among `count` threads; resolves when all of them run. */

@@ -11,7 +11,7 @@ const wasm = join(dist, "wasm");
 
 test("the main entry with all that it exports stays below its limit", async () => {
   const { bytes, later } = await bundled(join(dist, "web.js"));
-  assert.ok(bytes <= 28_000, `web.js is ${bytes} bytes, minified and gzipped`);
+  assert.ok(bytes <= 29_000, `web.js is ${bytes} bytes, minified and gzipped`);
   assert.deepEqual(later.sort(), ["assert-causal.js", "threads.js"], "only these are loaded when they are called for");
 });
 
