@@ -272,7 +272,8 @@ export interface LinearConfig {
   seed?: number;
   /**
    * What the weight is stored as; default 'f32'. Inputs, outputs and state dicts are float32 always: `load` rounds, `state` gives what is stored.
-   * 'int8': one scale for each output and each `group` inputs, |w − ŵ| ≤ max|w| / 254 of the group.
+   * 'int8': one scale for each output and each `group` inputs, |w − ŵ| ≤ max|w| / 254 of the group; inputs meet it rounded to 16 bits, which adds at
+   * most a quarter of that error to a result (for groups of 64). A row with an input that is NaN or ±∞ is NaN.
    */
   dtype?: "f32" | "f16" | "bf16" | "int8";
   /** Inputs that share a scale, for 'int8': a multiple of 16 up to 256, default 64. */

@@ -10,7 +10,7 @@ import { inputsOf } from "./core/inputs.mjs";
 import { measureInTurns, takesPart } from "./core/measure.mjs";
 import { differenceOf, expectedOf } from "./core/reference.mjs";
 import { NotAvailable, runCase } from "./core/run-case.mjs";
-import { cases, workOf } from "./core/workloads.mjs";
+import { cases, unitOf, workOf } from "./core/workloads.mjs";
 import { readmeTexts } from "./readme.mjs";
 import { judge } from "./report/judge.mjs";
 import { caseReport, spreadOf } from "./report/summarise.mjs";
@@ -39,6 +39,13 @@ describe("what is counted", () => {
     const linear = cases.find(({ id }) => id === "linear")?.workloads[0];
     assert.ok(linear);
     assert.equal(workOf(linear).operations, 2 * 512 * 768 * 2304);
+  });
+
+  test("one row reads every weight once, and for int8 a scale for 64 of them", () => {
+    const row = /** @type {const} */ ({ id: "", title: "", kind: "row", inputs: 768, outputs: 3072 });
+    assert.equal(workOf({ ...row, type: "f32" }).bytes, 4 * 768 * 3072);
+    assert.equal(workOf({ ...row, type: "int8" }).bytes, 768 * 3072 + 4 * 12 * 3072);
+    assert.equal(unitOf({ ...row, type: "f32" }), "GB/s");
   });
 
   test("decoding reads every key and value once", () => {

@@ -26,8 +26,8 @@ export async function open({ variant }, env) {
   wasm._initialize?.();
   return {
     prepare(workload) {
-      if (workload.kind !== "read" && workload.kind !== "decode") return multiplyAdd(wasm);
-      return reading(wasm, workOf(workload).bytes);
+      const reads = workload.kind === "read" || workload.kind === "decode" || workload.kind === "row";
+      return reads ? reading(wasm, workOf(workload).bytes) : multiplyAdd(wasm);
     },
   };
 }

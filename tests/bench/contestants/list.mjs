@@ -4,7 +4,7 @@
 
 const variants = /** @type {const} */ (["simd", "relaxed"]);
 const computing = /** @type {const} */ (["multiply-add", "attention", "linear", "layer"]);
-const reading = /** @type {const} */ (["read", "decode"]);
+const reading = /** @type {const} */ (["read", "decode", "row"]);
 
 /** @type {Contestant[]} */
 const ceilings = [

@@ -32,6 +32,8 @@ function prepare(lb, workload, inputs) {
       return decode(lb, workload, inputs);
     case "linear":
       return linear(lb, workload, inputs);
+    case "row":
+      return linear(lb, { ...workload, rows: 1 }, inputs);
     case "layer":
       return layer(lb, workload, inputs);
     default:
@@ -82,13 +84,13 @@ function decode(lb, { heads, headDim, keyLength, type }, inputs) {
 
 /**
  * @param {any} lb
- * @param {Extract<Workload, { kind: "linear" }>} workload
+ * @param {{ rows: number, inputs: number, outputs: number, type?: "f32" | "int8" }} workload
  * @param {Inputs} inputs
  * @returns {Prepared}
  */
-function linear(lb, { rows, inputs: width, outputs }, inputs) {
+function linear(lb, { rows, inputs: width, outputs, type }, inputs) {
   if (typeof lb.linear !== "function") throw new NotAvailable("there is no lb.linear");
-  const linear = lb.linear({ inputs: width, outputs, bias: true });
+  const linear = lb.linear({ inputs: width, outputs, bias: true, ...(type && { dtype: type }) });
   linear.load({
     weight: { data: floatInput(inputs, "weight"), dims: [outputs, width] },
     bias: { data: floatInput(inputs, "bias"), dims: [outputs] },

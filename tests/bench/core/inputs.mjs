@@ -45,8 +45,10 @@ export function inputsOf(workload) {
       const size = heads * headDim * keyLength;
       return { queries: floats(heads * headDim, 2.5), keys: floats(size, 2.5), values: floats(size, 1) };
     }
-    case "linear": {
-      const { rows, inputs, outputs } = workload;
+    case "linear":
+    case "row": {
+      const { inputs, outputs } = workload;
+      const rows = workload.kind === "row" ? 1 : workload.rows;
       return {
         input: floats(rows * inputs, 1),
         /** [outputs, inputs]. */

@@ -46,6 +46,11 @@ export function expectedOf(workload, inputs) {
       const chosen = chosenRows(rows, 2 * width * outputs);
       return { output: linearRows(numbers(inputs, "input"), inputs, "weight", "bias", width, chosen), tolerance: 1e-4 };
     }
+    case "row": {
+      const output = linearRows(numbers(inputs, "input"), inputs, "weight", "bias", workload.inputs, [0]);
+      // int8 holds each weight to half of 1/127 of its group's largest.
+      return { output, tolerance: workload.type === "int8" ? 0.02 : 1e-4 };
+    }
     case "layer":
       return layerRows(inputs, workload.embedDim, workload.heads, workload.length);
     default:

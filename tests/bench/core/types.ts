@@ -16,6 +16,8 @@ export type Calculation =
       readonly type: "f32" | "int8";
     }
   | { readonly kind: "linear"; readonly rows: number; readonly inputs: number; readonly outputs: number }
+  /** One row through a linear layer, as a decoder does: reading the weight is what limits. */
+  | { readonly kind: "row"; readonly inputs: number; readonly outputs: number; readonly type: "f32" | "int8" }
   /** Projections, causal attention and output projection. */
   | { readonly kind: "layer"; readonly embedDim: number; readonly heads: number; readonly length: number }
   /** The machine's rate of multiply-adds, and of reading memory. */

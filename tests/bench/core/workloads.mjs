@@ -31,6 +31,25 @@ function decode(id, keyLength, type, contestants) {
 }
 
 /**
+ * The last one is what the case is named after.
+ * @param {number} inputs
+ * @param {number} outputs
+ */
+const oneRow = (inputs, outputs) =>
+  /** @type {const} */ (["int8", "f32"]).map(
+    (type) =>
+      /** @type {Workload} */ ({
+        id: type,
+        title: `1 row × ${inputs} → ${outputs}, ${type === "int8" ? "int8" : "float32"}`,
+        kind: "row",
+        inputs,
+        outputs,
+        type,
+        contestants: "ours",
+      }),
+  );
+
+/**
  * @param {number} length
  * @param {number} longer
  */
@@ -94,6 +113,13 @@ export const cases = [
     title: "Linear layer, 512 × 768 → 2304",
     workloads: [{ id: "linear", title: "linear", kind: "linear", rows: 512, inputs: 768, outputs: 2304 }],
   },
+  { id: "linear-row", title: "Linear layer of a decoder, one row, 768 → 3072", workloads: oneRow(768, 3072) },
+  {
+    id: "linear-head",
+    title: "Output layer of a decoder, one row, 768 → 50,257 (154 MB)",
+    workloads: oneRow(768, 50257),
+    quick: oneRow(768, 8192),
+  },
   {
     id: "layer",
     title: "Whole causal layer, width 768, 12 heads, L = 512",
@@ -137,6 +163,12 @@ export function workOf(workload) {
       const { rows, inputs, outputs } = workload;
       return { operations: 2 * rows * inputs * outputs, bytes: 4 * (rows * (inputs + outputs) + inputs * outputs) };
     }
+    case "row": {
+      const { inputs, outputs, type } = workload;
+      const weights = inputs * outputs;
+      // int8: a float32 scale for every 64 of them.
+      return { operations: 2 * weights, bytes: type === "int8" ? weights * (1 + 4 / 64) : 4 * weights };
+    }
     case "layer": {
       const { embedDim, heads, length } = workload;
       const pairs = (length * (length + 1)) / 2;
@@ -157,5 +189,5 @@ export function workOf(workload) {
  * @returns {"GFLOP/s" | "GB/s"}
  */
 export function unitOf({ kind }) {
-  return kind === "decode" || kind === "read" ? "GB/s" : "GFLOP/s";
+  return kind === "decode" || kind === "row" || kind === "read" ? "GB/s" : "GFLOP/s";
 }

@@ -13,7 +13,7 @@ const texts = {
     calculation: "calculation",
     native: " (native)",
     ceiling:
-      "The ceiling is the rate of multiply-adds that stay in registers, or, for decoding, of reading memory. Causal attention is counted by its visible half. Inputs and outputs are JavaScript arrays, copies included; weights and caches are where each library keeps them.",
+      "The ceiling is the rate of multiply-adds that stay in registers, or, for decoding and a single row, of reading memory. Causal attention is counted by its visible half. Inputs and outputs are JavaScript arrays, copies included; weights and caches are where each library keeps them.",
     start: (/** @type {string} */ ours, /** @type {string} */ theirs) =>
       `\`createLookback()\` takes ${ours} ms in a fresh process; the first session of onnxruntime-web ${theirs} ms.`,
     size: (/** @type {string} */ wasm, /** @type {string} */ script) =>
@@ -29,6 +29,7 @@ const texts = {
       "mask-1024": "causal and a dense mask, L = 1024",
       "weights-1024": "causal, weights returned, L = 1024",
       linear: "linear, 512 × 768 → 2304",
+      "linear-head": "linear, 1 row, 768 → 50257",
       layer: "whole causal layer, width 768, L = 512",
       "decode-4096": "decoding, 4096 cached keys",
     },
@@ -39,7 +40,7 @@ const texts = {
     calculation: "计算",
     native: "（原生）",
     ceiling:
-      "上限指数据一直留在寄存器里的乘加速率；解码则指读取内存的速率。因果注意力只计可见的一半。输入和输出都是 JavaScript 数组，时间包含拷贝；权重和缓存放在各个库自己的位置。",
+      "上限指数据一直留在寄存器里的乘加速率；解码和单行则指读取内存的速率。因果注意力只计可见的一半。输入和输出都是 JavaScript 数组，时间包含拷贝；权重和缓存放在各个库自己的位置。",
     start: (/** @type {string} */ ours, /** @type {string} */ theirs) =>
       `在全新的进程里，\`createLookback()\` 需要 ${ours} 毫秒；onnxruntime-web 的第一个会话需要 ${theirs} 毫秒。`,
     size: (/** @type {string} */ wasm, /** @type {string} */ script) =>
@@ -55,6 +56,7 @@ const texts = {
       "mask-1024": "因果加稠密掩码，L = 1024",
       "weights-1024": "因果并返回权重，L = 1024",
       linear: "线性层，512 × 768 → 2304",
+      "linear-head": "线性层，1 行，768 → 50257",
       layer: "完整的因果层，宽 768，L = 512",
       "decode-4096": "解码，缓存 4096 个键",
     },
