@@ -44,6 +44,21 @@ int layer_forward(const RawLayerCall& raw) {
                                            static_cast<std::size_t>(raw.attention.workspaceBytes)));
 }
 
+int layer_items(const RawLayerCall& raw) {
+  Index items = 0;
+  const Status status = multi_head_attention_begin(to_layer_call(raw), to_pointer<void>(raw.attention.workspace),
+                                                   static_cast<std::size_t>(raw.attention.workspaceBytes), items);
+  return status == Status::ok ? static_cast<int>(items) : -code(status);
+}
+
+void layer_slice(Pointer workspace, int from, int to) {
+  multi_head_attention_run(to_pointer<void>(workspace), from, to);
+}
+
+int layer_finish(Pointer workspace, bool finished) {
+  return code(multi_head_attention_end(to_pointer<void>(workspace), finished));
+}
+
 double linear_bytes(const RawLinearCall& raw) { return linear_workspace_bytes(to_linear(raw.layer), raw.rows); }
 
 int linear(const RawLinearCall& raw) {
@@ -284,6 +299,9 @@ EMSCRIPTEN_BINDINGS(lookback) {
   function("linear", &linear);
   function("layerWorkspaceBytes", &layer_bytes);
   function("layerForward", &layer_forward);
+  function("layerBegin", &layer_items);
+  function("layerRun", &layer_slice);
+  function("layerEnd", &layer_finish);
   function("rotary", &rotary);
   function("kvCacheBytes", &cache_bytes);
   function("kvCacheCreate", &cache_create);

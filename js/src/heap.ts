@@ -62,8 +62,8 @@ export const heaps = new WeakMap<object, Heap>();
 /** The core's functions for a call in slices: `begin` gives the number of items of work, or −status. */
 export interface Slices {
   readonly begin: (raw: RawModule, at: At, workspace: number, workspaceBytes: number) => number;
-  readonly run: "attentionRun";
-  readonly end: "attentionEnd";
+  readonly run: "attentionRun" | "layerRun";
+  readonly end: "attentionEnd" | "layerEnd";
 }
 
 /** A call that has begun; its results are there, to be filled at its end. The heap takes no other call before. */
@@ -285,8 +285,10 @@ export class Job {
       items,
       run: (from, to) => raw[slices.run](at(workspace), from, to),
       end: (finished) => {
-        raw[slices.end](at(workspace), finished);
-        if (finished) bringOut();
+        const status = raw[slices.end](at(workspace), finished);
+        if (!finished) return;
+        check(status);
+        bringOut();
       },
     });
   }

@@ -472,6 +472,10 @@ export interface RawModule {
   linear(call: RawLinearCall): RawStatus;
   layerWorkspaceBytes(call: RawLayerCall): number;
   layerForward(call: RawLayerCall): RawStatus;
+  /** The same in slices, as attentionBegin …; they must come in their order. */
+  layerBegin(call: RawLayerCall): number;
+  layerRun(workspace: number, from: number, to: number): undefined;
+  layerEnd(workspace: number, finished: boolean): RawStatus;
   rotary(call: RawRotaryCall): RawStatus;
   /** A cache is an address of kvCacheBytes(shape) bytes; its bytes may be copied elsewhere (a clone). */
   kvCacheBytes(shape: RawCacheShape): number;

@@ -215,6 +215,11 @@ class Layer extends Parameterized implements MultiHeadAttention {
     job.run(
       (raw, at) => raw.layerWorkspaceBytes(record(at)),
       (raw, at, workspace, bytes) => raw.layerForward(record(at, workspace, bytes)),
+      {
+        begin: (raw, at, workspace, bytes) => raw.layerBegin(record(at, workspace, bytes)),
+        run: "layerRun",
+        end: "layerEnd",
+      },
     );
     return finishResults(plan) as AttentionResult<never>;
   }

@@ -219,6 +219,37 @@ void expect_refusal(Status expected, void (*spoil)(Layer&)) {
   EXPECT_TRUE(layer.nothing_is_written());
 }
 
+TEST(multi_head_attention, R15_slices_give_the_bits_of_one_piece) {
+  for (const Index queries : {0, 1, 130, 300}) {
+    Layer whole(layer_shape(2, 4, 2, queries, 41, 3, 5), {12, 7, 9, 10, true});
+    Layer sliced(layer_shape(2, 4, 2, queries, 41, 3, 5), {12, 7, 9, 10, true});
+    ASSERT_EQ(whole.forward(), Status::ok);
+    const Scratch scratch(multi_head_attention_workspace_bytes(sliced.call));
+    Index items = -1;
+    ASSERT_EQ(multi_head_attention_begin(sliced.call, scratch.data(), scratch.bytes(), items), Status::ok);
+    EXPECT_GE(items, queries / 24);
+    for (Index from = 0, step = 1; from < items; from += step++) {
+      multi_head_attention_run(scratch.data(), from, std::min(items, from + step));
+    }
+    ASSERT_EQ(multi_head_attention_end(scratch.data(), true), Status::ok);
+    EXPECT_TRUE(all_same_bits(sliced.output, whole.output));
+    EXPECT_TRUE(all_same_bits(sliced.log_sum_exp, whole.log_sum_exp));
+    EXPECT_TRUE(all_same_bits(sliced.weights, whole.weights));
+  }
+}
+
+TEST(multi_head_attention, a_run_that_is_not_finished_can_end_anywhere) {
+  Layer layer(layer_shape(1, 2, 2, 300, 300, 4, 4), {8, 8, 8, 8, true});
+  const Scratch scratch(multi_head_attention_workspace_bytes(layer.call));
+  Index items = 0;
+  for (Index part = 0; part < 4; ++part) {
+    ASSERT_EQ(multi_head_attention_begin(layer.call, scratch.data(), scratch.bytes(), items), Status::ok);
+    multi_head_attention_run(scratch.data(), 0, items * part / 4);
+    EXPECT_EQ(multi_head_attention_end(scratch.data(), false), Status::ok);
+  }
+  ASSERT_EQ(layer.forward(), Status::ok);
+}
+
 TEST(multi_head_attention, M1_widths_that_do_not_fit_the_heads_are_refused) {
   expect_refusal(Status::invalid_heads, [](Layer& layer) { layer.call.query.outputs = 11; });
   expect_refusal(Status::invalid_heads, [](Layer& layer) { layer.call.key.outputs = 12; });

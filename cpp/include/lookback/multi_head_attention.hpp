@@ -36,4 +36,11 @@ struct MultiHeadAttentionCall {
 Status multi_head_attention_forward(const MultiHeadAttentionCall& call, void* workspace,
                                     std::size_t workspace_bytes) noexcept;
 
+/// multi_head_attention_forward in slices, as attention_begin and the two after it: blocks of rows of the projections, the items of the
+/// attention, blocks of rows of the output. Here the slices must come in their order.
+Status multi_head_attention_begin(const MultiHeadAttentionCall& call, void* workspace, std::size_t workspace_bytes,
+                                  Index& items) noexcept;
+void multi_head_attention_run(void* workspace, Index from, Index to) noexcept;
+Status multi_head_attention_end(void* workspace, bool finished) noexcept;
+
 }  // namespace lookback

@@ -84,6 +84,9 @@ void plan(const AttentionCall& call, Planner& planner, CacheWorkspace& parts) no
   }
 }
 
+/// Of one head.
+Index tiles(const AttentionCall& call) noexcept { return (call.shape.query_length + tile_queries - 1) / tile_queries; }
+
 /// Sizes come from the same plan as places: without memory it is carried out on a record of its own.
 double plan(const AttentionCall& call, void* memory, AttentionRun*& placed) noexcept {
   const AttentionShape& shape = call.shape;
@@ -91,8 +94,8 @@ double plan(const AttentionCall& call, void* memory, AttentionRun*& placed) noex
   AttentionRun sizes;
   placed = planner.take<AttentionRun>(1);
   AttentionRun& run = placed != nullptr ? *new (placed) AttentionRun : sizes;
-  run.tile_count = (shape.query_length + tile_queries - 1) / tile_queries;
-  run.item_count = shape.batch * shape.kv_heads * run.tile_count;
+  run.tile_count = tiles(call);
+  run.item_count = AttentionRun::items(call);
   plan(call, planner, run.cache);
   const SummaryRequest& summary = call.outputs.summary;
   if (summary.map != nullptr && run.tile_count > 1) {
@@ -115,6 +118,10 @@ double plan(const AttentionCall& call, void* memory, AttentionRun*& placed) noex
 double AttentionRun::bytes(const AttentionCall& call) noexcept {
   AttentionRun* none = nullptr;
   return plan(call, nullptr, none);
+}
+
+Index AttentionRun::items(const AttentionCall& call) noexcept {
+  return call.shape.batch * call.shape.kv_heads * tiles(call);
 }
 
 AttentionRun& AttentionRun::lay_out(const AttentionCall& call, void* memory) noexcept {

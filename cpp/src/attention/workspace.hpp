@@ -56,6 +56,7 @@ struct AttentionRun {
   float* map_rests = nullptr;
 
   [[nodiscard]] static double bytes(const AttentionCall& call) noexcept;
+  [[nodiscard]] static Index items(const AttentionCall& call) noexcept;
   /// Lays everything out in `memory`, bytes(call) bytes.
   static AttentionRun& lay_out(const AttentionCall& call, void* memory) noexcept;
 };
