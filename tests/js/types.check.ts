@@ -1,6 +1,7 @@
 /** The public types, looked at by the compiler alone: results are as precise as the options, and unknown options are refused. */
 
 import { type AttentionOptions, createLookback, type Lookback, masks } from "lookback";
+import type { WorkerLookback } from "lookback/worker";
 import type { Tensor as OnnxTensor } from "onnxruntime-web";
 
 declare const lb: Lookback;
@@ -62,3 +63,25 @@ const turned = lb.multiHeadAttention({ embedDim: 4, heads: 2, rotary: { base: 50
 turned.step(x, turned.kvCache({ batch: 1, capacity: 4 }), { weights: "softmax" }).weights.data;
 // @ts-expect-error a step is causal
 turned.step(x, cache, { causal: false });
+
+declare const worker: WorkerLookback;
+(await worker.attention(x, x, x, { heads: 1, weights: "softmax", onProgress: (done) => done.toFixed() })).weights.data;
+// @ts-expect-error not asked
+(await worker.attention(x, x, x, { heads: 1, transfer: true })).weights.data;
+// @ts-expect-error unknown
+worker.attention(x, x, x, { heads: 1, isCausal: true });
+// @ts-expect-error a tensor of the page's own instance
+worker.attention(t, x, x, { heads: 1 });
+const remote = await worker.tensor([1], [1, 1]);
+(
+  await (await worker.attention(remote, remote, x, { heads: 1, bias: remote, out: { output: remote } })).output.read()
+).at(0);
+// @ts-expect-error an array of the page's cannot be written from there
+worker.attention(x, x, x, { heads: 1, out: { output: new Float32Array(4) } });
+const there = await worker.multiHeadAttention({ embedDim: 4, heads: 2, signal: AbortSignal.timeout(1) });
+const remembered = await there.project(x, undefined, { transfer: true });
+(await there.forward(x, { memory: remembered, logSumExp: true })).logSumExp.data;
+// @ts-expect-error what lives in the page
+there.forward(x, { cache });
+(await there.step(x, await there.kvCache({ batch: 1, capacity: 2 }), { weights: "scores" })).weights.data;
+await there.load(await there.state(), { signal: AbortSignal.timeout(1) });
