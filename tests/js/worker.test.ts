@@ -128,6 +128,17 @@ describe("the same bits", () => {
   });
 });
 
+test("R15, B6: a worker may have threads of its own, which change no bit", async () => {
+  const own = await createLookbackWorker({ threads: 2 });
+  expect([own.threads, own.threadsReason]).toEqual([2, undefined]);
+  const operands = long();
+  const told: number[] = [];
+  const result = await own.attention(...operands, { ...LONG, onProgress: (done) => told.push(done) });
+  own.dispose();
+  expectSame(result, lb.attention(...operands, LONG));
+  expect(told.length).toBeGreaterThan(2);
+});
+
 describe("what goes in", () => {
   test("B6: arrays are copied, only what a view shows; with transfer they are handed over", async () => {
     const file = tensor([4, 4096]).data;
