@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { extname, join, normalize } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -29,6 +29,7 @@ const folder = mkdtempSync(join(tmpdir(), "lookback-package-"));
 const app = join(folder, "app");
 const installed = join(app, "node_modules/lookback");
 let tarball = "";
+const VARIANTS = ["simd", "relaxed", "simd-threads", "relaxed-threads"];
 
 /**
  * @param {string} command
@@ -72,8 +73,8 @@ test("it holds the compiled package and nothing else, and stays small", () => {
     files.filter((name) => !/^(dist\/.*\.(js|mjs|d\.ts|wasm)|package\.json|README(\.[\w-]+)?\.md|LICENSE)$/.test(name)),
     [],
   );
-  for (const variant of ["simd", "relaxed"]) {
-    for (const suffix of ["wasm", "node.mjs", "web.mjs"])
+  for (const variant of VARIANTS) {
+    for (const suffix of ["wasm", "node.mjs", "web.mjs", ...(variant.endsWith("-threads") ? ["worker.mjs"] : [])])
       assert.ok(files.includes(`dist/wasm/lookback-${variant}.${suffix}`));
     const { size } = statSync(join(installed, `dist/wasm/lookback-${variant}.wasm`));
     assert.ok(size < 300_000, `the ${variant} wasm has ${size} bytes`);
@@ -169,11 +170,11 @@ function bundlePage(name, html) {
   return page;
 }
 
-/** The wasm of both variants is there, unchanged; nothing of Node came along. @param {string} output */
+/** Every wasm is there, unchanged; nothing of Node came along. @param {string} output */
 function checkBundle(output) {
   const files = filesUnder(output);
   const wasm = files.filter((name) => name.endsWith(".wasm")).map((name) => readFileSync(join(output, name)));
-  for (const variant of ["simd", "relaxed"]) {
+  for (const variant of VARIANTS) {
     const original = readFileSync(join(installed, `dist/wasm/lookback-${variant}.wasm`));
     assert.ok(
       wasm.some((bytes) => bytes.equals(original)),
@@ -190,13 +191,23 @@ async function runInBrowser(t, output) {
   const executablePath = findTools().chromium;
   assert.ok(executablePath, "Chromium is missing");
   /** @type {Record<string, string>} */
-  const types = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
+  const types = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".mjs": "text/javascript",
+    ".wasm": "application/wasm",
+  };
   const server = createServer((request, response) => {
-    const path = normalize(new URL(request.url ?? "/", "http://localhost").pathname).replace(/\/$/, "/index.html");
+    const { pathname } = new URL(request.url ?? "/", "http://localhost");
+    const path = normalize(pathname.replace(/^\/isolated/, "")).replace(/\/$/, "/index.html");
+    if (pathname.startsWith("/isolated")) {
+      response.setHeader("cross-origin-opener-policy", "same-origin");
+      response.setHeader("cross-origin-embedder-policy", "require-corp");
+    }
+    // No eval, no workers but our own.
+    response.setHeader("content-security-policy", "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'");
     try {
       const bytes = readFileSync(join(output, path));
-      // No eval, no blobs: what a strict page allows.
-      response.setHeader("content-security-policy", "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'");
       response.setHeader("content-type", types[extname(path)] ?? "application/octet-stream").end(bytes);
     } catch {
       response.writeHead(404).end();
@@ -208,17 +219,21 @@ async function runInBrowser(t, output) {
   assert.ok(address && typeof address === "object");
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
   try {
-    const page = await browser.newPage();
-    await page.goto(`http://127.0.0.1:${address.port}/`);
-    // waitForFunction() would evaluate in the page, which its policy forbids.
-    let title = "";
-    for (const end = Date.now() + 20_000; title === "" && Date.now() < end; title = await page.title())
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    assert.deepEqual(JSON.parse(title), {
-      variant: "relaxed",
-      row: [1, 0, 0, 0],
-      worker: { same: true, responsive: true, rising: true, stopped: "enough" },
-    });
+    for (const isolated of [true, false]) {
+      const page = await browser.newPage();
+      await page.goto(`http://127.0.0.1:${address.port}/${isolated ? "isolated/" : ""}`);
+      // The policy forbids what waits inside of the page.
+      for (let looks = 0; looks < 400 && (await page.title()) === ""; looks++) await page.waitForTimeout(50);
+      const several = isolated && availableParallelism() > 1;
+      const reason = isolated ? (several ? "" : "one processor") : "not cross-origin isolated";
+      assert.deepEqual(JSON.parse(await page.title()), {
+        variant: "relaxed",
+        row: [1, 0, 0, 0],
+        threads: { isolated, several, reason, two: isolated ? 2 : "threads-unsupported" },
+        equal: [true, isolated ? true : null],
+      });
+      await page.close();
+    }
   } finally {
     await browser.close();
   }
