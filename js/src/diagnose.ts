@@ -35,7 +35,21 @@ interface Rows<Data = Float32Array | Uint8Array> {
   readonly dims: readonly number[];
 }
 
-export function diagnose(heap: Heap, q: unknown, k: unknown, v: unknown, given: unknown): Diagnosis {
+export function diagnose(...call: Parameters<typeof diagnosing>): Diagnosis {
+  const steps = diagnosing(...call);
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
+/** diagnose() with a look at something else between slices of the rows; yields how much of them is done, 0 … 1. */
+export function* diagnosing(
+  heap: Heap,
+  q: unknown,
+  k: unknown,
+  v: unknown,
+  given: unknown,
+): Generator<number, Diagnosis, undefined> {
   heap.raw; // throws where the instance is disposed
   const options = readOptions(given, ATTENTION_OPTIONS, "diagnose");
   const { queries, keys, values, geometry, layouts } = readOperands(heap, q, k, v, options);
@@ -73,7 +87,8 @@ export function diagnose(heap: Heap, q: unknown, k: unknown, v: unknown, given: 
     );
   if (cache) {
     // A call changes its cache, so each has a copy.
-    for (const [from, to] of slices) {
+    for (const [n, [from, to]] of slices.entries()) {
+      yield n / slices.length;
       const copy = cache.clone();
       try {
         const weights = { kind: "masked", queries: [from, to] };
@@ -91,7 +106,8 @@ export function diagnose(heap: Heap, q: unknown, k: unknown, v: unknown, given: 
         data: new Float32Array(batch * keyLength * geometry.kvHeads),
         dims: [...keys.dims.slice(0, -1), width],
       };
-      for (const [from, to] of slices) {
+      for (const [n, [from, to]] of slices.entries()) {
+        yield n / slices.length;
         look(sliceRows(cleanQueries, from, to), kept, ones, from, to, {
           queryOffset: offsets.map((offset) => offset + from),
           mask: bits && sliceRows({ data: bits.bits, dims: bits.dims }, from, to),

@@ -285,6 +285,22 @@ describe("signals and progress", () => {
     expect(await cache.length).toBe(1500);
   });
 
+  test("B6: a long diagnosis tells its progress and can be ended, and gives back what it held", async () => {
+    const [q, k, v] = long();
+    const own = await createLookbackWorker();
+    const [told, controller] = [[] as number[], new AbortController()];
+    const onProgress = (done: number) => {
+      told.push(done);
+      if (done > 0.1) controller.abort("enough");
+    };
+    await expect(own.diagnose(q, k, v, { ...LONG, signal: controller.signal, onProgress })).rejects.toBe("enough");
+    expect(told.length).toBeGreaterThan(2);
+    expect(told.at(-1)).toBeLessThan(0.9);
+    expect((await own.memory()).allocations).toBe(0);
+    expect(String(await own.diagnose(q, k, v, LONG))).toBe(String(lb.diagnose(q, k, v, LONG)));
+    own.dispose();
+  });
+
   test("B6: a call that waits is given up at once, one with an aborted signal is not made", async () => {
     const controller = new AbortController();
     const order: string[] = [];

@@ -1,3 +1,4 @@
+import { diagnosing } from "../diagnose.js";
 import type { Diagnosis } from "../diagnose-types.js";
 import { kindOf, type LookbackError, messageOf } from "../errors.js";
 import { heaps, type SlicedWork } from "../heap.js";
@@ -80,12 +81,27 @@ export function serve(port: Port, create: (options?: LookbackOptions) => Promise
     const last = given.at(-1);
     // One argument more than the method has is about the call; what it may say has been taken out by now.
     if (given.length > member.length && kindOf(last) === "Object") readOptions(last, CALL, call.name);
-    const run = () => (member as (...given: unknown[]) => unknown).apply(target, given);
-    if (call.name === "diagnose") return spelledOut(run() as Diagnosis);
-    return inSlices(run, (fraction) => {
+    const between = (fraction: number) => {
       check();
       if (call.progress && fraction < 1) port.post({ call: call.call, progress: fraction }, []);
-    });
+    };
+    if (call.name === "diagnose") return spelledOut(await inSteps(given, between));
+    return inSlices(() => (member as (...given: unknown[]) => unknown).apply(target, given), between);
+  }
+
+  async function inSteps([q, k, v, options]: unknown[], between: (fraction: number) => void): Promise<Diagnosis> {
+    const steps = diagnosing(heaps.get(objects.get(0)!)!, q, k, v, options);
+    try {
+      for (;;) {
+        const step = steps.next();
+        if (step.done) return step.value;
+        between(step.value);
+        await port.breathe();
+      }
+    } catch (error) {
+      steps.return(undefined as never); // gives back what it holds
+      throw error;
+    }
   }
 
   /** Runs a call whose work the heap may put off, and then that work between looks at what else there is. */
