@@ -231,6 +231,7 @@ async function runInBrowser(t, output) {
         row: [1, 0, 0, 0],
         threads: { isolated, several, reason, two: isolated ? 2 : "threads-unsupported" },
         equal: [true, isolated ? true : null],
+        worker: { threads: true, same: true, responsive: true, rising: true, stopped: "enough" },
       });
       await page.close();
     }
