@@ -122,6 +122,7 @@ struct Scale {
   Batch largest_lanes = zero;
   Batch witness_lanes = zero;  // x · 0 is NaN where x is not finite, and NaN survives every sum
   Index i = 0;
+#pragma clang loop unroll(disable)
   for (; i + simd::lanes <= count; i += simd::lanes) {
     const Batch value = simd::load(values + i);
     largest_lanes = simd::max_keeping(largest_lanes, simd::absolute(value));
@@ -132,6 +133,7 @@ struct Scale {
   float largest = 0.0F;
   for (const float of_lane : lane) largest = std::max(largest, of_lane);
   float witness = simd::sum_of_lanes(witness_lanes);
+#pragma clang loop unroll(disable) vectorize(disable)
   for (; i < count; ++i) {
     largest = std::max(largest, std::fabs(values[i]));
     witness += values[i] * 0.0F;
@@ -152,9 +154,11 @@ struct Scale {
     const Scale scale = scale_of(values, count);
     *scales++ = scale.value;
     Index i = 0;
+#pragma clang loop unroll(disable)
     for (; i + simd::lanes <= count; i += simd::lanes) {
       simd::store_int16(target + i, simd::load(values + i) * simd::splat(scale.inverse));
     }
+#pragma clang loop unroll(disable) vectorize(disable)
     for (; i < padded_pairs(count); ++i) {
       const float value = i < count && scale.inverse > 0.0F ? values[i] * scale.inverse : 0.0F;
       target[i] = static_cast<std::int16_t>(std::lrint(value));
@@ -167,6 +171,7 @@ void multiply_int8_rows(const std::int16_t* rows, const float* row_scales, Index
   for (Index first = 0; first < row_count; first += int8_rows) {
     float nowhere[panel_width] = {};
     Operands<int8_rows, 1> operands;
+#pragma clang loop unroll(disable)
     for (Index r = 0; r < int8_rows; ++r) {
       const Index row = std::min(first + r, row_count - 1);
       operands.row[r] = rows + row * padded_pairs(depth);
@@ -182,6 +187,7 @@ void multiply_int8_rows(const std::int16_t* rows, const float* row_scales, Index
 void multiply_row_int8(const std::int16_t* row, const float* row_scales, const std::int8_t* panels, Index panel_count,
                        Index depth, Index group, const float* initial, float* out) noexcept {
   Operands<1, side_by_side> operands{{row}, {row_scales}, {}, {out}};
+#pragma clang loop unroll(disable)
   for (Index p = 0; p < side_by_side; ++p) {
     operands.panel[p] = panels + (p < panel_count ? p : Index{0}) * int8_panel_bytes(depth, group);
   }

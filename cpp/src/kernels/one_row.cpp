@@ -1,6 +1,6 @@
 #include "kernels/one_row.hpp"
 
-#include "kernels/half.hpp"
+#include <algorithm>
 
 namespace lookback::kernels {
 namespace {
@@ -13,13 +13,6 @@ constexpr Index part_length = 32;
 struct F32 {
   using Element = float;
   [[nodiscard, gnu::always_inline]] Batch load(const float* source) const noexcept { return simd::load(source); }
-};
-struct F16 {
-  using Element = std::uint16_t;
-  const simd::HalfConstants* constants = half_constants();
-  [[nodiscard, gnu::always_inline]] Batch load(const std::uint16_t* source) const noexcept {
-    return simd::load_f16(source, constants);
-  }
 };
 struct Bf16 {
   using Element = std::uint16_t;
@@ -83,16 +76,14 @@ template <typename Type>
 template <typename Type>
 [[gnu::always_inline]] inline void multiply_row(const float* row, Index depth, const typename Type::Element* panels,
                                                 Index panel_count, const float* initial, float* out) noexcept {
-  float zeros[side_by_side_width];
+  static constexpr float zeros[side_by_side_width] = {};
   float minus_zeros[side_by_side_width];
-  for (Index column = 0; column < side_by_side_width; column += simd::lanes) {
-    simd::store(zeros + column, simd::splat(0.0F));
-    simd::store(minus_zeros + column, simd::splat(-0.0F));
-  }
+  std::fill_n(minus_zeros, side_by_side_width, -0.0F);
   const float* start = initial;
   const float* base = minus_zeros;
   for (Index done = 0; done < depth; done += part_length) {
     const typename Type::Element* panel[side_by_side];
+#pragma clang loop unroll(disable)
     for (Index p = 0; p < side_by_side; ++p) {  // the first one stands in for those that are not there
       panel[p] = panels + (p < panel_count ? p * depth : Index{0}) * panel_width + done * panel_width;
     }
@@ -107,11 +98,6 @@ template <typename Type>
 void multiply_row_f32(const float* row, Index depth, const float* panels, Index panel_count, const float* initial,
                       float* out) noexcept {
   multiply_row<F32>(row, depth, panels, panel_count, initial, out);
-}
-
-void multiply_row_f16(const float* row, Index depth, const std::uint16_t* panels, Index panel_count,
-                      const float* initial, float* out) noexcept {
-  multiply_row<F16>(row, depth, panels, panel_count, initial, out);
 }
 
 void multiply_row_bf16(const float* row, Index depth, const std::uint16_t* panels, Index panel_count,

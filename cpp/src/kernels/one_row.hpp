@@ -3,7 +3,7 @@
 // out[p][0 … panel_width) = initial[p][…] + Σ_d row[d] · panels[p][d][…]
 //
 // One row is done when the weights were read, once, so panels are read side by side: memory gives more to several streams than to one.
-// Registers: 4 panels × 2 sums, 2 of B, 1 of A. Per d: 1 splat load, 8 loads (which widen, where the weights have 16 bits), 8 multiply-adds.
+// Registers: 4 panels × 2 sums, 2 of B, 1 of A. Per d: 1 splat load, 8 loads (which widen, where they are bfloat16), 8 multiply-adds.
 // The bits are those of multiply_rows (row_tile.hpp) on the same weights as float32.
 
 #include <cstdint>
@@ -20,8 +20,6 @@ inline constexpr Index side_by_side_width = side_by_side * panel_width;
 /// there is no panel, nothing in particular is written. `depth` is at least 1.
 void multiply_row_f32(const float* row, Index depth, const float* panels, Index panel_count, const float* initial,
                       float* out) noexcept;
-void multiply_row_f16(const float* row, Index depth, const std::uint16_t* panels, Index panel_count,
-                      const float* initial, float* out) noexcept;
 void multiply_row_bf16(const float* row, Index depth, const std::uint16_t* panels, Index panel_count,
                        const float* initial, float* out) noexcept;
 

@@ -21,7 +21,7 @@ template <typename T>
 
 template <typename T>
 [[gnu::always_inline]] inline void read(const T* panel, Index lane, Index length, T* row) noexcept {
-#pragma clang loop vectorize(disable)
+#pragma clang loop unroll(disable) vectorize(disable)
   for (Index d = 0; d < length; ++d) row[d] = panel[d * panel_width + lane];
 }
 
@@ -74,7 +74,7 @@ constexpr Index scale_bytes = panel_width * static_cast<Index>(sizeof(float));
 [[gnu::noinline]] void read_lane_int8(const std::int8_t* group, Index lane, Index length, float* row) noexcept {
   const float scale = reinterpret_cast<const float*>(group)[lane];
   const std::int8_t* pairs = group + scale_bytes;
-#pragma clang loop vectorize(disable)
+#pragma clang loop unroll(disable) vectorize(disable)
   for (Index d = 0; d < length; ++d) row[d] = static_cast<float>(pairs[pair_at(d, lane)]) * scale;
 }
 

@@ -57,7 +57,7 @@ public:
   /// Outputs [output, output + panel_width).
   void select(Index output) noexcept {
     const auto* weight = static_cast<const std::uint8_t*>(layer_.weight);
-    panel_ = panel_at(weight, layer_.inputs, layer_.format, output, Index{0});
+    panel_ = weight + panel_offset(layer_.inputs, layer_.format, output, 0);
     const auto* halves = reinterpret_cast<const std::uint16_t*>(panel_);
     const Index count = layer_.inputs * panel_width;
     if (layer_.format.type == WeightType::f16) widen_f16(halves, count, widened_);
@@ -102,15 +102,13 @@ private:
   float initial_[panel_width];
 };
 
-/// Outputs [from, to) of a few rows. A row meets panels side by side; the next row then finds them in the cache.
+/// Outputs [from, to) of a few rows, f16 apart. A row meets panels side by side; the next row then finds them in the cache.
 void multiply_few_rows(const PackedLinear& layer, const Workspace& workspace, const float* input, Index rows,
                        Index from, Index to, float* output) noexcept {
   const auto [type, group] = layer.format;
   const Index inputs = layer.inputs;
   for (Index column = from; column < to; column += side_by_side_width) {
-    const auto* panels =
-        panel_at(static_cast<const std::uint8_t*>(layer.weight), inputs, layer.format, column, Index{0});
-    const auto* halves = reinterpret_cast<const std::uint16_t*>(panels);
+    const auto* panels = static_cast<const std::uint8_t*>(layer.weight) + panel_offset(inputs, layer.format, column, 0);
     const Index columns = std::min(side_by_side_width, to - column);
     const Index count = round_up(columns, panel_width) / panel_width;
     float initial[side_by_side_width] = {};
@@ -125,8 +123,7 @@ void multiply_few_rows(const PackedLinear& layer, const Workspace& workspace, co
       } else if (type == WeightType::f32) {
         multiply_row_f32(row, inputs, reinterpret_cast<const float*>(panels), count, initial, out);
       } else {
-        const auto multiply = type == WeightType::f16 ? multiply_row_f16 : multiply_row_bf16;
-        multiply(row, inputs, halves, count, initial, out);
+        multiply_row_bf16(row, inputs, reinterpret_cast<const std::uint16_t*>(panels), count, initial, out);
       }
       std::copy_n(out, columns, output + r * layer.outputs + column);
     }
@@ -150,14 +147,16 @@ void multiply_block(const PackedLinear& layer, const Workspace& parts, const flo
                       parts.scales + row * group_count(inputs, group));
     });
   }
+  // Widening f16 takes longer than reading it, so that its panels are widened before they are used.
+  const bool side_by_side_rows = rows <= few_rows && layer.format.type != WeightType::f16;
   // An item is as many outputs as are worth taking, whole panels of them; few rows take panels side by side.
   const Index worth = std::min(static_cast<Index>(item_cost / cost), layer.outputs);
-  const Index width = round_up(std::max<Index>(worth, 1), rows <= few_rows ? side_by_side_width : panel_width);
+  const Index width = round_up(std::max<Index>(worth, 1), side_by_side_rows ? side_by_side_width : panel_width);
   parallel_for(0, (layer.outputs + width - 1) / width, cost * static_cast<double>(layer.outputs),
                [&](Index item, Index thread) noexcept {
                  const Index from = item * width;
                  const Index to = std::min(layer.outputs, from + width);
-                 if (rows <= few_rows) return multiply_few_rows(layer, parts, input, rows, from, to, output);
+                 if (side_by_side_rows) return multiply_few_rows(layer, parts, input, rows, from, to, output);
                  Panel panel(layer, parts, input, thread);
                  for (Index column = from; column < to; column += panel_width) {
                    panel.select(column);

@@ -21,7 +21,7 @@ Index element_bytes(WeightType type) noexcept { return type == WeightType::f32 ?
 /// Inputs that go through the scratch span at once: a group where there are groups.
 Index span_of(LinearFormat format) noexcept { return format.type == WeightType::int8 ? format.group : largest_group; }
 
-void widen(const WeightRows& rows, Index row, Index column, Index count, float* target) noexcept {
+[[gnu::noinline]] void widen(const WeightRows& rows, Index row, Index column, Index count, float* target) noexcept {
   const auto* values = static_cast<const std::uint8_t*>(rows.values);
   const std::uint8_t* source = values + ((row - rows.first) * rows.stride + column) * element_bytes(rows.type);
   switch (rows.type) {
@@ -106,6 +106,12 @@ Index panel_bytes(Index inputs, LinearFormat format) noexcept {
   return inputs * panel_width * element_bytes(format.type);
 }
 
+Index panel_offset(Index inputs, LinearFormat format, Index output, Index first) noexcept {
+  // The bytes before `first` are those of a panel that ends there.
+  const Index before = first == 0 ? 0 : panel_bytes(first, format);
+  return output / panel_width * panel_bytes(inputs, format) + before;
+}
+
 double packed_linear_bytes(Index inputs, Index outputs, LinearFormat format) noexcept {
   if (validate_linear(format) != Status::ok) return 0.0;
   const auto panels = static_cast<double>(outputs / panel_width + (outputs % panel_width > 0 ? 1 : 0));
@@ -136,7 +142,7 @@ Status pack_linear(const WeightRows& rows, Index inputs, Index outputs, LinearFo
       const Part part{output, from, to, input, std::min(span_of(format), end_input - input)};
       gather(source, part, span);
       store(span, part, outputs, format.type,
-            panel_at(static_cast<std::uint8_t*>(packed), inputs, format, output, input));
+            static_cast<std::uint8_t*>(packed) + panel_offset(inputs, format, output, input));
     }
   }
   return Status::ok;
@@ -152,7 +158,7 @@ Status unpack_linear(const PackedLinear& layer, Index first, Index count, float*
   const auto* panels = static_cast<const std::uint8_t*>(weight);
   for (Index output = first; output < first + count; ++output, rows += inputs) {
     for (Index input = 0; input < inputs; input += span_of(format)) {
-      const std::uint8_t* source = panel_at(panels, inputs, format, output, input);
+      const std::uint8_t* source = panels + panel_offset(inputs, format, output, input);
       read(source, format.type, output % panel_width, std::min(span_of(format), inputs - input), rows + input);
     }
   }
