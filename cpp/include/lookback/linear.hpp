@@ -10,8 +10,8 @@ namespace lookback {
 /// What the numbers of a weight are stored as. Inputs, biases and outputs are float32 always.
 enum class WeightType : int {
   f32 = 0,
-  f16 =
-      1,  ///< IEEE half; packing rounds to the nearest, beyond ±65504 to ±∞. Widening takes time: one row is slower than with f32
+  /// IEEE half; packing rounds to the nearest, beyond ±65504 to ±∞. Widening takes time: one row is slower than with f32.
+  f16 = 1,
   bf16 = 2,  ///< the upper half of a float32; packing rounds to the nearest
   /// One scale for each output and each `group` inputs that follow each other: ŵ = q · scale, scale = max|w| / 127, |w − ŵ| ≤ scale / 2
   /// (a scale below 2⁻¹²⁶ counts as 0). A group that holds NaN or ±∞ is NaN. Inputs meet it as integers of 16 bits: see linear_forward().
