@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Attended, Model } from "../model/node.js";
 import { choice } from "./arguments.js";
 import { beside, heatMap, legend, type Matrix, narrowestWidth } from "./heatmap.js";
-import { type ModelOptions, withModel } from "./open-model.js";
+import { type ModelOptions, weightOption, withModel } from "./open-model.js";
 import { label } from "./printable.js";
 import { detectTerminal } from "./terminal.js";
 
@@ -25,6 +25,7 @@ export const addAttend = (program: Command): Command =>
     .argument("<model>", "a folder with config.json, a .bin file of llama2.c, or a URL")
     .argument("<text>", "the text to look at")
     .option("--tokenizer <file>", "the tokenizer of a .bin file")
+    .addOption(weightOption())
     .option("--layer <n>", "a layer, several (0,2), or all", choice, [0])
     .option("--head <n>", "a head, several (0,2), or all", choice, "all")
     .option("--json", "print one JSON object: weights[layer][head][query][key]")

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import type { CacheDtype, GenerateOptions, GenerationStep, Model } from "../model/node.js";
 import { collected, count, decimal, positiveCount } from "./arguments.js";
-import { type ModelOptions, type Opened, withModel } from "./open-model.js";
+import { type ModelOptions, type Opened, weightOption, withModel } from "./open-model.js";
 import { printable } from "./printable.js";
 import { detectTerminal } from "./terminal.js";
 
@@ -33,6 +33,7 @@ export const addGenerate = (program: Command): Command =>
     .argument("<model>", "a folder with config.json, a .bin file of llama2.c, or a URL")
     .argument("<prompt>", "the text to continue")
     .option("--tokenizer <file>", "the tokenizer of a .bin file")
+    .addOption(weightOption())
     .option("-n, --max-tokens <n>", "new tokens at most", positiveCount, 256)
     .option("-t, --temperature <t>", "0 takes the most probable token (the default)", decimal)
     .option("--top-k <k>", "choose among the k most probable", count)
@@ -50,7 +51,7 @@ export const addGenerate = (program: Command): Command =>
     );
 
 async function generate({ model, signal }: Opened, prompt: string, options: Options): Promise<void> {
-  const { tokenizer: _t, json, candidates, ...wanted } = options;
+  const { tokenizer: _t, dtype: _d, json, candidates, ...wanted } = options;
   const looked = json && candidates !== undefined ? { candidates, entropy: true } : {};
   const settings = { ...wanted, ...looked, signal } as GenerateOptions;
   if (json) return printJson(model, prompt, settings);

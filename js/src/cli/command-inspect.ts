@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Model, ModelInfo } from "../model/node.js";
 import { positiveCount } from "./arguments.js";
-import { type ModelOptions, withModel } from "./open-model.js";
+import { type ModelOptions, weightOption, withModel } from "./open-model.js";
 import { bytes, grouped } from "./printable.js";
 import { detectTerminal, heading, pad, type Terminal } from "./terminal.js";
 
@@ -22,6 +22,7 @@ export const addInspect = (program: Command): Command =>
     .description("show a model's sizes, tensors and memory")
     .argument("<model>", "a folder with config.json, a .bin file of llama2.c, or a URL")
     .option("--tokenizer <file>", "the tokenizer of a .bin file")
+    .addOption(weightOption())
     .option("--context <n>", "tokens to tell the memory for (default: the model's context)", positiveCount)
     .option("--json", "print one JSON object")
     .addHelpText("after", EXAMPLES)

@@ -1,12 +1,16 @@
 /** Loads the model that a command names, with a progress bar where somebody looks, and takes Ctrl-C for a wish to end. */
 import { Presets, SingleBar } from "cli-progress";
-import { InvalidArgumentError } from "commander";
-import { loadDecoder, type Model, type ModelSource } from "../model/node.js";
+import { InvalidArgumentError, Option } from "commander";
+import { loadDecoder, type Model, type ModelSource, type WeightDtype } from "../model/node.js";
 import { createLookback } from "../node.js";
 
 export interface ModelOptions {
   readonly tokenizer?: string;
+  readonly dtype?: WeightDtype;
 }
+
+export const weightOption = (): Option =>
+  new Option("--dtype <type>", "what the weights are kept as (default: f32)").choices(["f32", "f16", "bf16", "int8"]);
 
 /** What a command works with. */
 export interface Opened {
@@ -36,7 +40,7 @@ export async function withModel(
   process.once("SIGINT", stop);
   const lb = await createLookback();
   try {
-    await use({ model: await load(lb, source, controller.signal), signal: controller.signal });
+    await use({ model: await load(lb, source, options.dtype, controller.signal), signal: controller.signal });
   } finally {
     process.removeListener("SIGINT", stop);
     lb.dispose();
@@ -46,6 +50,7 @@ export async function withModel(
 async function load(
   lb: Awaited<ReturnType<typeof createLookback>>,
   source: ModelSource,
+  dtype: WeightDtype | undefined,
   signal: AbortSignal,
 ): Promise<Model> {
   const bar = new SingleBar(
@@ -54,6 +59,7 @@ async function load(
   );
   try {
     return await loadDecoder(lb, source, {
+      ...(dtype && { dtype }),
       signal,
       onProgress: ({ file, loaded, total }) => {
         if (!process.stderr.isTTY) return;

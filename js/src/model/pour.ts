@@ -20,6 +20,9 @@ export interface Progress {
 /** Counts bytes as they are read; reading goes on when it has returned. */
 export type Tally = (file: string, bytes: number) => Promise<void> | void;
 
+/** Inputs that share a scale where weights are int8. */
+export const GROUP = 64;
+
 /** Reads a tensor, which comes next, in pieces of whole rows, and writes each where it belongs. */
 export async function pourTensor(
   reader: ByteReader,
@@ -31,7 +34,9 @@ export async function pourTensor(
 ): Promise<void> {
   const [rows, columns] = [dims[0]!, dims[1] ?? 1];
   const rowBytes = columns * FLOAT_BYTES[type];
-  const atOnce = Math.max(1, Math.floor(CHUNK_BYTES / rowBytes));
+  // Transposed rows go by whole groups, of which int8 weights share a scale.
+  const unit = transposed ? GROUP : 1;
+  const atOnce = unit * Math.max(1, Math.floor(CHUNK_BYTES / (rowBytes * unit)));
   for (let first = 0; first < rows; first += atOnce) {
     const count = Math.min(atOnce, rows - first);
     const bytes = await reader.read(count * rowBytes);

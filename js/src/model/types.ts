@@ -3,7 +3,12 @@ import type { Tensor } from "../types.js";
 import type { Progress } from "./pour.js";
 import type { DecoderSettings } from "./settings.js";
 
+/** What matrices are kept as; int8 has a scale for every 64 inputs of an output. */
+export type WeightDtype = "f32" | "f16" | "bf16" | "int8";
+
 export interface LoadOptions {
+  /** Fewer bits take less memory, and less time to read; f16 and bf16 files fit 'f16' and 'bf16' exactly. Default 'f32'. */
+  dtype?: WeightDtype;
   signal?: AbortSignal;
   /** Called for every piece of the weights that has been read. */
   onProgress?: (progress: Progress) => void;
