@@ -88,6 +88,14 @@ test("import and require find it by its name", () => {
   assert.equal(runInApp(`const { createLookback } = require("lookback"); ${use}`, "commonjs"), expected);
 });
 
+test("lookback/model is found both ways, and the command is installed", () => {
+  const use = "console.log(typeof loadDecoder)";
+  assert.equal(runInApp(`import { loadDecoder } from "lookback/model"; ${use}`, "module"), "function");
+  assert.equal(runInApp(`const { loadDecoder } = require("lookback/model"); ${use}`, "commonjs"), "function");
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  assert.equal(run(join(app, "node_modules/.bin/lookback"), ["--version"], app).trim(), version);
+});
+
 test("its types compile, as Node's modules and for a bundler", () => {
   copyFileSync(join(fixture, "consumer.ts"), join(app, "consumer.ts"));
   const tsc = join(root, "node_modules/typescript/bin/tsc");
@@ -232,6 +240,7 @@ async function runInBrowser(t, output) {
         threads: { isolated, several, reason, two: isolated ? 2 : "threads-unsupported" },
         equal: [true, isolated ? true : null],
         worker: { threads: true, same: true, responsive: true, rising: true, stopped: "enough" },
+        model: { text: "bbb", refused: "model-unknown" },
       });
       await page.close();
     }
