@@ -1,0 +1,197 @@
+#include "reference_decoder.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lookback::reference {
+namespace {
+
+using Row = std::vector<double>;
+using Rows = std::vector<Row>;
+
+double capped(double value, float cap) { return cap > 0 ? cap * std::tanh(value / cap) : value; }
+
+double activated(Activation activation, double x) {
+  if (activation == Activation::silu) return x / (1 + std::exp(-x));
+  if (activation == Activation::gelu_erf) return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+class Model {
+public:
+  Model(const DecoderConfig& config, const DecoderTensors& tensors) : c(config), tensors_(tensors) {}
+
+  DecoderResult run(const std::vector<std::int32_t>& tokens) {
+    Rows x;
+    const std::vector<float>& table = *tensor(DecoderSlot::token_embedding, 0);
+    for (std::size_t at = 0; at < tokens.size(); ++at) {
+      Row row;
+      for (Index i = 0; i < c.embed_dim; ++i) {
+        double value = static_cast<double>(c.embed_scale) * table[tokens[at] * c.embed_dim + i];
+        if (c.learned_positions) value += (*tensor(DecoderSlot::position_embedding, 0))[at * c.embed_dim + i];
+        row.push_back(value);
+      }
+      x.push_back(row);
+    }
+    DecoderResult result;
+    for (Index layer = 0; layer < c.layers; ++layer) {
+      add(x, attention(x, layer, result), DecoderSlot::attention_post_norm_weight, layer);
+      Rows mlp;
+      for (const Row& row : x) mlp.push_back(perceptron(row, layer));
+      add(x, mlp, DecoderSlot::mlp_post_norm_weight, layer);
+      result.lens.push_back(read(x));
+    }
+    result.logits = result.lens.back();
+    return result;
+  }
+
+private:
+  const std::vector<float>* tensor(DecoderSlot slot, Index layer) const {
+    const auto found = tensors_.find({slot, layer});
+    return found == tensors_.end() ? nullptr : &found->second;
+  }
+
+  Row map(const Row& x, DecoderSlot weight_slot, DecoderSlot bias_slot, Index layer) const {
+    const std::vector<float>& weight = *tensor(weight_slot, layer);
+    const std::vector<float>* bias = tensor(bias_slot, layer);
+    Row result;
+    for (std::size_t o = 0; o < weight.size() / x.size(); ++o) {
+      double sum = bias != nullptr ? (*bias)[o] : 0.0F;
+      for (std::size_t i = 0; i < x.size(); ++i) sum += static_cast<double>(weight[o * x.size() + i]) * x[i];
+      result.push_back(sum);
+    }
+    return result;
+  }
+
+  Row norm(const Row& x, NormKind kind, DecoderSlot weight_slot, const std::vector<float>* bias, Index layer) const {
+    const auto width = static_cast<double>(x.size());
+    double mean = 0;
+    double variance = 0;
+    if (kind == NormKind::layer_norm) {
+      for (const double v : x) mean += v / width;
+    }
+    for (const double v : x) variance += (v - mean) * (v - mean) / width;
+    const std::vector<float>& weight = *tensor(weight_slot, layer);
+    Row result;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double factor = static_cast<double>(weight[i]) + (c.norm_weights_from_one ? 1.0 : 0.0);
+      result.push_back((x[i] - mean) / std::sqrt(variance + static_cast<double>(c.norm_epsilon)) * factor +
+                       (bias != nullptr ? (*bias)[i] : 0.0F));
+    }
+    return result;
+  }
+
+  void add(Rows& x, const Rows& rows, DecoderSlot post_norm, Index layer) const {
+    for (std::size_t at = 0; at < x.size(); ++at) {
+      const Row row = c.post_norms ? norm(rows[at], c.norm, post_norm, nullptr, layer) : rows[at];
+      for (std::size_t i = 0; i < row.size(); ++i) x[at][i] += row[i];
+    }
+  }
+
+  bool sees_window_only(Index layer) const {
+    return c.window > 0 && layer >= c.first_windowed_layer && (c.full_every == 0 || (layer + 1) % c.full_every != 0);
+  }
+
+  /// Norm of each head and turn by the position; plain rotary positions only.
+  void prepare(Row& row, DecoderSlot norm_slot, std::size_t position, Index layer) const {
+    const auto width = static_cast<std::size_t>(c.head_dim);
+    for (std::size_t from = 0; from < row.size(); from += width) {
+      Row head(row.begin() + static_cast<Index>(from), row.begin() + static_cast<Index>(from + width));
+      if (c.query_key_norm) head = norm(head, NormKind::rms_norm, norm_slot, nullptr, layer);
+      const Index half = c.rotary.dims / 2;
+      const double base = sees_window_only(layer) && c.window_rotary_base > 0 ? c.window_rotary_base : c.rotary.base;
+      for (Index pair = 0; pair < half; ++pair) {
+        const double angle = static_cast<double>(position) *
+                             std::pow(base, -2.0 * static_cast<double>(pair) / static_cast<double>(c.rotary.dims));
+        double& a = head[static_cast<std::size_t>(c.rotary.interleaved ? 2 * pair : pair)];
+        double& b = head[static_cast<std::size_t>(c.rotary.interleaved ? 2 * pair + 1 : pair + half)];
+        const double turned = a * std::cos(angle) - b * std::sin(angle);
+        b = a * std::sin(angle) + b * std::cos(angle);
+        a = turned;
+      }
+      std::copy(head.begin(), head.end(), row.begin() + static_cast<Index>(from));
+    }
+  }
+
+  Rows attention(const Rows& x, Index layer, DecoderResult& result) const {
+    Rows queries, keys, values, output;
+    for (std::size_t at = 0; at < x.size(); ++at) {
+      const Row row = norm(x[at], c.norm, DecoderSlot::attention_norm_weight,
+                           tensor(DecoderSlot::attention_norm_bias, layer), layer);
+      queries.push_back(map(row, DecoderSlot::query_weight, DecoderSlot::query_bias, layer));
+      keys.push_back(map(row, DecoderSlot::key_weight, DecoderSlot::key_bias, layer));
+      values.push_back(map(row, DecoderSlot::value_weight, DecoderSlot::value_bias, layer));
+      prepare(queries[at], DecoderSlot::query_norm_weight, at, layer);
+      prepare(keys[at], DecoderSlot::key_norm_weight, at, layer);
+    }
+    const std::size_t length = x.size();
+    const double scale = c.attention_scale != 0 ? static_cast<double>(c.attention_scale) : 1 / std::sqrt(c.head_dim);
+    std::vector<double> shown;
+    Rows mixed(length, Row(static_cast<std::size_t>(c.heads * c.head_dim)));
+    for (Index h = 0; h < c.heads; ++h) {
+      const Index kv = h * c.kv_heads / c.heads;
+      for (std::size_t i = 0; i < length; ++i) {
+        Row weights(length, 0.0);
+        const std::size_t window = static_cast<std::size_t>(c.window);
+        const std::size_t first = sees_window_only(layer) && i + 1 > window ? i + 1 - window : 0;
+        double sum = 0;
+        for (std::size_t j = first; j <= i; ++j) {
+          double score = 0;
+          for (Index d = 0; d < c.head_dim; ++d) {
+            score += queries[i][static_cast<std::size_t>(h * c.head_dim + d)] *
+                     keys[j][static_cast<std::size_t>(kv * c.head_dim + d)];
+          }
+          weights[j] = std::exp(capped(scale * score, c.attention_softcap));
+          sum += weights[j];
+        }
+        for (std::size_t j = 0; j < length; ++j) {
+          weights[j] /= sum;
+          for (Index d = 0; d < c.head_dim; ++d) {
+            mixed[i][static_cast<std::size_t>(h * c.head_dim + d)] +=
+                weights[j] * values[j][static_cast<std::size_t>(kv * c.head_dim + d)];
+          }
+        }
+        shown.insert(shown.end(), weights.begin(), weights.end());
+      }
+    }
+    result.weights.push_back(shown);
+    for (const Row& row : mixed)
+      output.push_back(map(row, DecoderSlot::output_weight, DecoderSlot::output_bias, layer));
+    return output;
+  }
+
+  Row perceptron(const Row& x, Index layer) const {
+    const Row row = norm(x, c.norm, DecoderSlot::mlp_norm_weight, tensor(DecoderSlot::mlp_norm_bias, layer), layer);
+    Row up = map(row, DecoderSlot::up_weight, DecoderSlot::up_bias, layer);
+    const Row gate = c.gated ? map(row, DecoderSlot::gate_weight, DecoderSlot::gate_bias, layer) : Row();
+    for (std::size_t i = 0; i < up.size(); ++i) {
+      up[i] = c.gated ? activated(c.activation, gate[i]) * up[i] : activated(c.activation, up[i]);
+    }
+    return map(up, DecoderSlot::down_weight, DecoderSlot::down_bias, layer);
+  }
+
+  std::vector<double> read(const Rows& x) const {
+    std::vector<double> result;
+    const DecoderSlot head = c.tied_head ? DecoderSlot::token_embedding : DecoderSlot::head;
+    for (const Row& own : x) {
+      const Row row = norm(own, c.norm, DecoderSlot::final_norm_weight, tensor(DecoderSlot::final_norm_bias, 0), 0);
+      // The head has no bias: a slot of another kind, which no tensor of this key has.
+      for (const double logit : map(row, head, static_cast<DecoderSlot>(-1), 0)) {
+        result.push_back(capped(logit, c.logit_softcap));
+      }
+    }
+    return result;
+  }
+
+  const DecoderConfig& c;
+  const DecoderTensors& tensors_;
+};
+
+}  // namespace
+
+DecoderResult decoder(const DecoderConfig& config, const DecoderTensors& tensors,
+                      const std::vector<std::int32_t>& tokens) {
+  return Model(config, tensors).run(tokens);
+}
+
+}  // namespace lookback::reference

@@ -1,0 +1,26 @@
+#pragma once
+
+// A decoder in float64 from the formulas, one sequence at a time and without a cache. It shares the config struct with the library and
+// no code.
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "lookback/decoder.hpp"
+
+namespace lookback::reference {
+
+/// Tensors [rows, columns] by (slot, layer).
+using DecoderTensors = std::map<std::pair<DecoderSlot, Index>, std::vector<float>>;
+
+struct DecoderResult {
+  std::vector<double> logits;                ///< [L, vocab]
+  std::vector<std::vector<double>> lens;     ///< [layers][L, vocab]
+  std::vector<std::vector<double>> weights;  ///< [layers][heads, L, L]
+};
+
+DecoderResult decoder(const DecoderConfig& config, const DecoderTensors& tensors,
+                      const std::vector<std::int32_t>& tokens);
+
+}  // namespace lookback::reference
