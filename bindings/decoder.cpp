@@ -1,4 +1,4 @@
-// Registers what js/src/module.ts declares of decoders and their layers. Records are converted in marshal_decoder.hpp.
+// Registers what js/src/module-decoder.ts declares of decoders and their layers. Records are converted in marshal_decoder.hpp.
 
 #include <emscripten/bind.h>
 
@@ -74,7 +74,7 @@ int sampler_create(const RawSampler& raw, Pointer memory) {
 
 /// A seed of 64 bits in two halves.
 void sampler_begin(Pointer sampler, int row, std::uint32_t low, std::uint32_t high) {
-  sampler_at(sampler).begin(row, static_cast<std::uint64_t>(high) << 32U | low);
+  sampler_at(sampler).restart(row, static_cast<std::uint64_t>(high) << 32U | low);
 }
 
 int sampler_observe(Pointer sampler, int row, Pointer tokens, int count) {

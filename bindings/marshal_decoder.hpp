@@ -1,6 +1,6 @@
 #pragma once
 
-// The records of js/src/module.ts and how they become calls of the core; see marshal.hpp.
+// The records of js/src/module-decoder.ts and how they become calls of the core; see marshal.hpp.
 
 #include "lookback/sampling.hpp"
 #include "marshal.hpp"

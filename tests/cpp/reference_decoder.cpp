@@ -39,7 +39,7 @@ public:
       Rows mlp;
       for (const Row& row : x) mlp.push_back(perceptron(row, layer));
       add(x, mlp, DecoderSlot::mlp_post_norm_weight, layer);
-      result.lens.push_back(read(x));
+      result.lens.push_back(logits_of(x));
     }
     result.logits = result.lens.back();
     return result;
@@ -170,7 +170,7 @@ private:
     return map(up, DecoderSlot::down_weight, DecoderSlot::down_bias, layer);
   }
 
-  std::vector<double> read(const Rows& x) const {
+  std::vector<double> logits_of(const Rows& x) const {
     std::vector<double> result;
     const DecoderSlot head = c.tied_head ? DecoderSlot::token_embedding : DecoderSlot::head;
     for (const Row& own : x) {

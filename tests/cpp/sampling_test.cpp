@@ -11,7 +11,7 @@ public:
   Drawer(SamplerOptions options, std::vector<float> logits, std::uint64_t seed)
       : logits_(std::move(logits)), memory_(Sampler::bytes(sized(options, logits_))), sampler_(memory_.data()) {
     EXPECT_EQ(Sampler::create(sized(options, logits_), memory_.data()), Status::ok);
-    sampler_.begin(0, seed);
+    sampler_.restart(0, seed);
   }
 
   std::int32_t operator()() { return sampler_.sample(0, logits_.data()); }
@@ -89,7 +89,7 @@ TEST(sampling, R15_the_nth_draw_depends_on_seed_and_n_only) {
   std::vector<std::int32_t> first;
   Drawer draw({}, logits, 42);
   for (int n = 0; n < 20; ++n) first.push_back(draw());
-  draw.sampler().begin(0, 42);
+  draw.sampler().restart(0, 42);
   for (int n = 0; n < 20; ++n) ASSERT_EQ(draw(), first[static_cast<std::size_t>(n)]);
   Drawer other({}, logits, 43);
   int equal = 0;

@@ -40,7 +40,7 @@ public:
   [[nodiscard]] const SamplerOptions& options() const noexcept { return *static_cast<const SamplerOptions*>(memory_); }
 
   /// Starts a row anew: the n-th number that it draws depends on the seed and n only.
-  void begin(Index row, std::uint64_t seed) noexcept;
+  void restart(Index row, std::uint64_t seed) noexcept;
   /// Tokens that the repetition penalty is to count as seen. token_out_of_range: nothing has been taken.
   Status observe(Index row, const std::int32_t* tokens, Index count) noexcept;
 

@@ -256,7 +256,7 @@ Status Sampler::create(const SamplerOptions& options, void* memory) noexcept {
   return Status::ok;
 }
 
-void Sampler::begin(Index row, std::uint64_t seed) noexcept {
+void Sampler::restart(Index row, std::uint64_t seed) noexcept {
   const Layout layout(options());
   at<RowState>(memory_, layout.rows)[row] = {seed, 0, 0.0F};
   std::memset(at<std::uint8_t>(memory_, layout.seen) + row * options().vocab_size, 0,

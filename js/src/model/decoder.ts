@@ -1,6 +1,6 @@
 import { fail, shape } from "../errors.js";
 import { type Block, checkBytes, type Heap, Job } from "../heap.js";
-import type { RawDecoderConfig } from "../module.js";
+import type { RawDecoderConfig } from "../module-decoder.js";
 import { Owned } from "../owned.js";
 import { NO_ROTARY, readEmbedding } from "../rotary.js";
 import { DecoderSession, type SessionConfig } from "./session.js";

@@ -1,6 +1,6 @@
 import { fail, show } from "../errors.js";
 import { checkBytes, Job, type Output } from "../heap.js";
-import type { RawDecoderSession } from "../module.js";
+import type { RawDecoderSession } from "../module-decoder.js";
 import { Owned } from "../owned.js";
 import type { Tensor } from "../types.js";
 import type { Decoder } from "./decoder.js";
