@@ -114,6 +114,12 @@ describe("a folder", () => {
     expect(first.stdout).toBe(second.stdout);
   });
 
+  test("takes less memory where its weights are int8", async () => {
+    const weights = async (...more: string[]): Promise<number> =>
+      JSON.parse((await lookback("inspect", folder, "--json", ...more)).stdout).memory.weights;
+    expect(await weights("--dtype", "int8")).toBeLessThan(0.8 * (await weights()));
+  });
+
   test("Ctrl-C ends it between two tokens: no message, exit code 130", async () => {
     const child = execa(process.execPath, [COMMAND, "generate", folder, "hello", "-n", "8000"], {
       env: ENV,

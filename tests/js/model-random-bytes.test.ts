@@ -1,7 +1,8 @@
 /** Files with bytes flipped or cut off at random places: an error, or a model whose weights are what the file says. */
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
-import { LookbackError } from "lookback";
+import { createLookback, LookbackError } from "lookback";
+import { loadDecoder } from "lookback/model";
 import { openFolder } from "../../dist/model/open-folder.js";
 import { openLlama2c } from "../../dist/model/open-llama2c.js";
 import { openSource } from "../../dist/model/sources.js";
@@ -91,6 +92,43 @@ test("safetensors, at 1000 random places", async () => {
   expect(errors).toBeGreaterThan(300);
   expect(loads).toBeGreaterThan(200);
 });
+
+test("config.json, at 1000 random places: an error, or a model that answers, and nothing is left", async () => {
+  const config = {
+    ...{ model_type: "gemma2", vocab_size: VOCABULARY, hidden_size: 8, intermediate_size: 12, num_hidden_layers: 2 },
+    ...{ num_attention_heads: 2, num_key_value_heads: 1, head_dim: 4, max_position_embeddings: 64, sliding_window: 3 },
+    ...{ rope_theta: 10000.5, query_pre_attn_scalar: 4, rms_norm_eps: 0.00001, attn_logit_softcapping: 50 },
+    ...{ rope_scaling: { rope_type: "yarn", factor: 4, original_max_position_embeddings: 16, beta_fast: 32 } },
+  };
+  const tensors = randomTensors(llamaShapes(config, { tied: true, postNorms: true }), 3, "F32", 0);
+  const [, ...others] = filesOf({ config, tensors });
+  const text = JSON.stringify(config);
+  const lb = await createLookback();
+  const next = randomNumbers(14);
+  const integer = (below: number) => Math.floor(((next() + 1) / 2) * below) % below;
+  let [loads, errors] = [0, 0];
+  for (let round = 0; round < ROUNDS; round++) {
+    const place = integer(text.length);
+    // Digits, signs and dots make numbers of all kinds; the rest breaks the JSON or the names.
+    const put = '0123456789-.eE,:{}[]"nx'[integer(23)]!;
+    const changed = text.slice(0, place) + put + text.slice(place + integer(3));
+    try {
+      const model = await loadDecoder(lb, [new File([changed], "config.json"), ...others]);
+      const { logits } = model.forward([1, 2, 3, 4, 5]);
+      expect(logits.dims).toEqual([1, VOCABULARY]);
+      model.dispose();
+      loads++;
+    } catch (error) {
+      if (!(error instanceof LookbackError) || error.code === "core")
+        throw new Error(`${changed}: ${String(error)}`, { cause: error });
+      errors++;
+    }
+    expect(lb.memory().allocations).toBe(0);
+  }
+  lb.dispose();
+  expect(loads).toBeGreaterThan(50);
+  expect(errors).toBeGreaterThan(300);
+}, 60_000);
 
 const folder = new URL("../../../shared/models/stories260K/", import.meta.url);
 
