@@ -1,9 +1,10 @@
 /**
  * What this machine can do at most, measured from inside wasm.
  *
- * multiply_add: independent chains s = s·a + b that never leave their registers: 8 floating-point operations each and iteration. The start
- * values and a, b come from the caller, every s depends on the one before and all of them are stored at the end, so nothing can be hoisted,
- * merged or dropped. Which number of chains is best depends on the latency of the CPU and on the engine's registers: the caller tries all.
+ * multiply_add: independent sums that never leave their registers, 8 floating-point operations each and iteration, in two forms. Chains
+ * s = s·a + b wait for a multiplication and an addition each time; tiles s = s + x·a wait for an addition only, but need their x from the
+ * first-level cache. Start values and operands come from the caller and all sums are stored at the end, so nothing can be hoisted, merged or
+ * dropped. Which form and number is best depends on the CPU's latencies and on the engine's registers: the caller tries all.
  *
  * read_memory: adds up memory, as one stream or as several that advance side by side (hardware prefetchers like the one or the other).
  */
@@ -26,6 +27,14 @@ inline f32x4 multiply_add_once(f32x4 s, f32x4 a, f32x4 b) {
 #endif
 }
 
+inline f32x4 add_product(f32x4 s, f32x4 x, f32x4 a) {
+#if defined(LOOKBACK_RELAXED_SIMD)
+  return __builtin_wasm_relaxed_madd_f32x4(x, a, s);
+#else
+  return s + x * a;
+#endif
+}
+
 template <std::size_t... Chain>
 void run_chains(std::index_sequence<Chain...> /*chains*/, int iterations, f32x4 a, f32x4 b, f32x4* state) {
   f32x4 s[] = {state[Chain]...};
@@ -39,6 +48,27 @@ void run_chains(std::index_sequence<Chain...> /*chains*/, int iterations, f32x4 
 template <int Chains>
 __attribute__((noinline)) void chains_of(int iterations, float a, float b, f32x4* state) {
   run_chains(std::make_index_sequence<Chains>{}, iterations, splat(a), splat(b), state);
+}
+
+/** Four rows × two vectors, the operands of eight sums: x comes from memory, a stays in registers. */
+__attribute__((noinline)) void tile(int iterations, const float* a, const f32x4* x, f32x4* state) {
+  f32x4 s[8];
+#pragma clang loop unroll(full)
+  for (int n = 0; n < 8; ++n) s[n] = state[n];
+  const f32x4 factor[4] = {splat(a[0]), splat(a[1]), splat(a[2]), splat(a[3])};
+#pragma clang loop unroll(disable)
+  for (int i = 0; i < iterations; ++i) {
+    const f32x4* at = x + (i & 31) * 2;
+    const f32x4 first = at[0];
+    const f32x4 second = at[1];
+#pragma clang loop unroll(full)
+    for (int n = 0; n < 4; ++n) {
+      s[2 * n] = add_product(s[2 * n], first, factor[n]);
+      s[2 * n + 1] = add_product(s[2 * n + 1], second, factor[n]);
+    }
+  }
+#pragma clang loop unroll(full)
+  for (int n = 0; n < 8; ++n) state[n] = s[n];
 }
 
 constexpr int loads = 8;  // independent sums, so that no addition waits for the one before
@@ -65,6 +95,7 @@ __attribute__((noinline)) float read_streams(const f32x4* data, std::size_t vect
 }
 
 alignas(16) f32x4 states[16];
+alignas(16) f32x4 operands[64];
 
 }  // namespace
 
@@ -72,6 +103,14 @@ extern "C" {
 
 /** The floats that the chains start from and end in: 4 of each chain. */
 __attribute__((export_name("chain_state"))) float* chain_state() { return reinterpret_cast<float*>(states); }
+
+/** The vectors that a tile multiplies by. */
+__attribute__((export_name("tile_operands"))) float* tile_operands() { return reinterpret_cast<float*>(operands); }
+
+/** 8 · 8 · iterations operations; `factors` are four floats. */
+__attribute__((export_name("multiply_add_tile"))) void multiply_add_tile(int iterations, const float* factors) {
+  tile(iterations, factors, operands, states);
+}
 
 /** 8 · chains · iterations operations; other numbers of chains than these do nothing and give 0. */
 __attribute__((export_name("multiply_add"))) int multiply_add(int chains, int iterations, float a, float b) {
