@@ -284,6 +284,7 @@ EMSCRIPTEN_BINDINGS(lookback) {
       .field("outputProjection", &RawLayerCall::outputProjection);
 
   function("fusedMultiplyAdd", &fused_multiply_add);
+  function("useWideTiles", &use_wide_tiles);
   function("statusMessage", &message);
   function("attentionWorkspaceBytes", &attention_bytes);
   function("attention", &attention);

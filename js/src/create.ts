@@ -3,6 +3,7 @@ import { makeCache } from "./cache.js";
 import { diagnose } from "./diagnose.js";
 import type { CausalReport, Diagnosis } from "./diagnose-types.js";
 import { fail, kindOf, refuse, shape, show } from "./errors.js";
+import { keepsWideTiles } from "./features.js";
 import { Heap, heaps } from "./heap.js";
 import type { KvCache } from "./kv-cache-types.js";
 import { makeLinear } from "./linear.js";
@@ -100,6 +101,7 @@ class Instance implements Lookback {
 
 export async function createOn(platform: Platform, options: LookbackOptions | undefined): Promise<Lookback> {
   const loaded = await loadModule(platform, options);
+  loaded.raw.useWideTiles(keepsWideTiles());
   const heap = new Heap(loaded.raw);
   loaded.watch(heap);
   return new Instance(heap, loaded) as Lookback;

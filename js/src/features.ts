@@ -19,6 +19,12 @@ const RELAXED_PROBE = probe(...LOCAL, ...LOCAL, ...LOCAL, 0xfd, 0x85, 0x02); // 
 const SIMD_FLOORS = "Chrome 91, Edge 91, Firefox 89, Safari 16.4, Node 16.4";
 const RELAXED_FLOORS = "Chrome 114, Edge 114, Firefox 146, Node 22";
 
+/**
+ * Whether the engine's compiler keeps a wide tile in registers. Measured: V8 12.4 (Node 22) spills, V8 13.6 and later do not. Half-precision
+ * numbers came in between (V8 13.5, Firefox 129) and tell them apart without running anything.
+ */
+export const keepsWideTiles = (): boolean => "f16round" in Math;
+
 /** The variant that runs here: the wanted one, or for 'auto' the fastest. Throws where the engine cannot. */
 export function chooseVariant(wanted: "auto" | Variant): Variant {
   if (typeof WebAssembly !== "object" || !WebAssembly.validate(SIMD_PROBE)) {

@@ -214,6 +214,8 @@ export interface RawModule extends RawDecoderModule {
   _malloc(bytes: number): number;
   _free(pointer: number): void;
   fusedMultiplyAdd(): boolean;
+  /** Which of two shapes of the register tiles: the same bits at another speed. Returns what is in use. */
+  useWideTiles(wide: boolean): boolean;
   statusMessage(status: RawStatus): string;
   /**
    * Workspace sizes are doubles, so that one beyond 2³² arrives as it is. Asked before memory is laid out: pointers in `call` say only

@@ -2,6 +2,7 @@
 
 #include "kernels/row_tile.hpp"
 #include "kernels/value_tile.hpp"
+#include "lookback/engine.hpp"
 #include "support.hpp"
 
 namespace lookback::test {
@@ -199,6 +200,46 @@ TEST(value_tile, R10_the_careful_product_does_not_look_at_hidden_values) {
                                        block.correction[0], poisoned.data());
     EXPECT_TRUE(all_same_bits(poisoned.values(), clean.values()));
   }
+}
+
+TEST(wide_tiles, R15_give_the_same_bits_as_narrow_ones) {
+  Random random(21);
+  constexpr Index most = 4 * kernels::wide_rows + 3;
+  constexpr Index depth = 70;
+  Unaligned rows(random.vector(most * depth));
+  Unaligned panel(random.vector(depth * panel_width));
+  Unaligned initial(random.vector(panel_width));
+  Unaligned probabilities(random.vector(depth * tile_queries));
+  Unaligned correction(random.vector(kernels::wide_rows));
+  const auto products = [&](Index row_count, bool wide) {
+    static_cast<void>(use_wide_tiles(wide));
+    Unaligned out(row_count * panel_width, untouched);
+    kernels::multiply_rows(rows.data(), depth, row_count, panel.data(), depth, initial.data(), out.data(), panel_width);
+    return out.values();
+  };
+  const auto sums = [&](Index row_count) {
+    Unaligned out(rows.values());
+    kernels::accumulate_values(probabilities.data(), row_count, panel.data(), depth, correction.data(), out.data(),
+                               panel_width);
+    return out.values();
+  };
+  for (Index row_count = 0; row_count <= most; ++row_count) {
+    const std::vector<float> narrow = products(row_count, false);
+    const std::vector<float> wide = products(row_count, true);
+    for (std::size_t at = 0; at < narrow.size(); ++at) ASSERT_TRUE(same_bits(narrow[at], wide[at])) << row_count;
+  }
+  const bool can_be_wide = use_wide_tiles(true);
+  EXPECT_EQ(can_be_wide, simd::madd_is_one_instruction);
+  const Index most_at_once = can_be_wide ? kernels::wide_rows : register_rows;
+  EXPECT_EQ(kernels::rows_at_once(), most_at_once);
+  const std::vector<float> all = sums(most_at_once);
+  for (Index row_count = 1; row_count < most_at_once; ++row_count) {
+    const std::vector<float> some = sums(row_count);
+    for (std::size_t at = 0; at < static_cast<std::size_t>(row_count * panel_width); ++at) {
+      ASSERT_TRUE(same_bits(some[at], all[at])) << row_count;
+    }
+  }
+  static_cast<void>(use_wide_tiles(false));
 }
 
 }  // namespace

@@ -89,6 +89,13 @@ void multiply_row_group(const float* rows, Index row_stride, const float* panel,
 void multiply_rows(const float* rows, Index row_stride, Index row_count, const float* panel, Index depth,
                    const float* initial, float* out, Index out_stride) noexcept {
   Index r = 0;
+  if constexpr (simd::madd_is_one_instruction) {
+    const Index wide = rows_at_once() == wide_rows ? row_count / wide_rows * wide_rows : 0;
+    for (; r < wide; r += wide_rows) {
+      multiply_row_group<wide_rows>(rows + r * row_stride, row_stride, panel, depth, initial, out + r * out_stride,
+                                    out_stride);
+    }
+  }
   for (; r + register_rows <= row_count; r += register_rows) {
     multiply_row_group<register_rows>(rows + r * row_stride, row_stride, panel, depth, initial, out + r * out_stride,
                                       out_stride);

@@ -4,8 +4,8 @@
 //
 // Rows of A are read in place (contiguous along d), B is a packed panel [depth][panel_width]. Serves the scores (A = key rows,
 // B = a panel of queries) and linear layers (A = inputs, B = a panel of weights).
-// Registers: 4 × 2 accumulators, 2 of B, 1 of A. Per d: 4 splat loads, 2 loads, 8 multiply-adds.
-// Bytes: A once, B once per 4 rows (from L1), C once. Each element is a sum in rising order of d, in parts of 32 that are
+// Registers: 4 × 2 accumulators (6 × 2 in wide tiles), 2 of B, 1 of A. Per d: 4 splat loads, 2 loads, 8 multiply-adds (6, 2 and 12).
+// Bytes: A once, B once per 4 or 6 rows (from L1), C once. Each element is a sum in rising order of d, in parts of 32 that are
 // added to each other.
 
 #include "kernels/tile.hpp"

@@ -19,6 +19,13 @@ using BatchInt = xsimd::batch<std::int32_t>;
 
 inline constexpr Index lanes = static_cast<Index>(Batch::size);
 
+/// Whether madd needs no register for its product.
+#if defined(__wasm_simd128__) && !defined(__wasm_relaxed_simd__)
+inline constexpr bool madd_is_one_instruction = false;
+#else
+inline constexpr bool madd_is_one_instruction = true;
+#endif
+
 inline Batch load(const float* source) noexcept { return Batch::load_unaligned(source); }
 inline void store(float* target, Batch value) noexcept { value.store_unaligned(target); }
 
@@ -89,18 +96,6 @@ inline float sum_of_lanes(Batch value) noexcept {
   return lane[0];
 }
 
-/// `lanes` signed bytes as floats.
-inline Batch load_int8(const std::int8_t* source) noexcept {
-#if defined(__wasm_simd128__)
-  return wasm_f32x4_convert_i32x4(
-      wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(source))));
-#else
-  alignas(64) float values[lanes];
-  for (Index lane = 0; lane < lanes; ++lane) values[lane] = static_cast<float>(source[lane]);
-  return Batch::load_aligned(values);
-#endif
-}
-
 /// `lanes` numbers of 16 bits, each as an integer ≥ 0.
 inline BatchInt load_uint16(const std::uint16_t* source) noexcept {
 #if defined(__wasm_simd128__)
@@ -156,6 +151,38 @@ using BatchPairs = xsimd::batch<std::int32_t>;
 inline BatchPairs load_int8_pairs(const std::int8_t* source) noexcept {
 #if defined(__wasm_simd128__)
   return wasm_i16x8_load8x8(source);
+#else
+  alignas(64) std::int32_t values[lanes];
+  for (Index lane = 0; lane < lanes; ++lane) {
+    values[lane] =
+        static_cast<std::uint16_t>(source[2 * lane]) | static_cast<std::int32_t>(source[2 * lane + 1]) * 65536;
+  }
+  return BatchPairs::load_aligned(values);
+#endif
+}
+
+/// Two rows of 2 · lanes signed bytes as pairs (one's, the other's), the first lanes of them and the others.
+inline void load_int8_interleaved(const std::int8_t* one, const std::int8_t* other, BatchPairs& first,
+                                  BatchPairs& second) noexcept {
+#if defined(__wasm_simd128__)
+  const v128_t a = wasm_i16x8_load8x8(one);
+  const v128_t b = wasm_i16x8_load8x8(other);
+  first = wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+  second = wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+  alignas(64) std::int32_t values[2 * lanes];
+  for (Index lane = 0; lane < 2 * lanes; ++lane) {
+    values[lane] = static_cast<std::uint16_t>(one[lane]) | static_cast<std::int32_t>(other[lane]) * 65536;
+  }
+  first = BatchPairs::load_aligned(values);
+  second = BatchPairs::load_aligned(values + lanes);
+#endif
+}
+
+/// lanes pairs.
+inline BatchPairs load_pairs(const std::int16_t* source) noexcept {
+#if defined(__wasm_simd128__)
+  return wasm_v128_load(source);
 #else
   alignas(64) std::int32_t values[lanes];
   for (Index lane = 0; lane < lanes; ++lane) {

@@ -17,6 +17,11 @@ inline constexpr Index tile_queries = tile_panels * panel_width;
 inline constexpr Index block_keys = 256;
 /// Rows of A in registers: 4 × 2 accumulators + 2 of B + 1 of A fit the 15 registers that V8 has.
 inline constexpr Index register_rows = 4;
+/// 6 × 2 accumulators + 2 of B + 1 of A use all of them; that pays where the engine's register allocation keeps up.
+inline constexpr Index wide_rows = 6;
+
+/// register_rows or wide_rows, as use_wide_tiles (lookback/engine.hpp) chose; sums are the same bits.
+[[nodiscard]] Index rows_at_once() noexcept;
 
 inline constexpr Index round_up(Index value, Index multiple) noexcept {
   return (value + multiple - 1) / multiple * multiple;

@@ -63,6 +63,18 @@ template <int Rows>
 
 void accumulate_values(const float* probabilities, Index row_count, const float* value_panel, Index key_count,
                        const float* correction, float* out, Index out_stride) noexcept {
+  if constexpr (simd::madd_is_one_instruction) {
+    if (row_count == wide_rows) {
+      return accumulate_group<wide_rows>(probabilities, value_panel, key_count, correction, out, out_stride);
+    }
+    if (row_count > register_rows) {
+      accumulate_group<register_rows>(probabilities, value_panel, key_count, correction, out, out_stride);
+      probabilities += register_rows;
+      correction += register_rows;
+      out += register_rows * out_stride;
+      row_count -= register_rows;
+    }
+  }
   switch (row_count) {
     case 4: return accumulate_group<4>(probabilities, value_panel, key_count, correction, out, out_stride);
     case 3: return accumulate_group<3>(probabilities, value_panel, key_count, correction, out, out_stride);
