@@ -126,6 +126,33 @@ TEST(attention_threads, R15_slices_of_any_size_in_any_order_give_the_bits_of_the
   }
 }
 
+/// A few queries over several parts of the keys; heads share them.
+Problem few_queries(Index query_length, std::uint32_t seed) {
+  Problem problem = Problem::random({2, 6, 2, query_length, 3000, 20, 12}, seed, 2.0F);
+  problem.rules.causal = true;
+  problem.offsets.assign(2, static_cast<std::int32_t>(3000 - query_length));
+  return problem;
+}
+
+TEST(attention_threads, R15_R22_R11_threads_share_the_keys_of_a_few_queries_without_changing_a_bit) {
+  for (const Index query_length : {1, 3, 8}) {
+    const Problem problem = few_queries(query_length, static_cast<std::uint32_t>(query_length));
+    const Result alone = run(problem);
+    ASSERT_TRUE(matches(problem, alone));
+    for (const Index wanted : {2, 3}) {
+      set_threads(wanted);
+      const Result shared = run(problem);
+      EXPECT_TRUE(same_result(alone, shared)) << wanted << " threads, " << query_length << " queries";
+    }
+    set_threads(1);
+  }
+}
+
+TEST(attention_threads, R12_looking_at_a_few_queries_changes_no_bit_of_what_their_parts_give) {
+  const Problem problem = few_queries(2, 9);
+  EXPECT_TRUE(same_result(run(problem), run_all_weights(problem, WeightsKind::softmax)));
+}
+
 TEST(attention_threads, B6_a_call_that_is_given_up_leaves_the_cache_as_it_was) {
   for (const bool rolling : {false, true}) {
     Problem problem = Problem::random({2, 2, 1, 30, 30, 5, 4}, 7);

@@ -73,7 +73,8 @@ describeVariants((lb) => {
               v: spread(values.data, shape.valueDim),
             };
             const reference = refer(stored, options);
-            const allowed = (row: number) => rowBound(reference, row) + 1e-5 * reference.largestValue[row]!;
+            // A single query is rounded to 16 bits, and so is each weight of a block of keys.
+            const allowed = (row: number) => rowBound(reference, row) + 1e-4 * reference.largestValue[row]!;
             holds(
               worst(actual.output, reference.output, (at) => allowed(floor(at / shape.valueDim))),
               `output of chunk ${n}`,

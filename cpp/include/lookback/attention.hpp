@@ -102,7 +102,8 @@ struct AttentionCall {
 };
 
 /// Scratch bytes that attention_forward needs. Of each thread (parallel.hpp): O(tile · (D + Dv)) plus, but for a few queries, the packed
-/// values of one head, [Lk, Dv]; with a summary a tile's rows, [tile, Lk]. Of all: with a map a row of it per tile; with a cache a table
+/// values of one head, [Lk, Dv]; with a summary a tile's rows, [tile, Lk]. Of all: with a map a row of it per tile; for a few
+/// queries the sums of each part of 1024 keys, [B, H, Lq, Lk / 1024, Dv]; with a cache a table
 /// of its columns, [B, Lk], and for one that rolls in int8 the new tokens.
 /// A double, so that a size beyond the address space is a number and not an overflow.
 [[nodiscard]] double attention_workspace_bytes(const AttentionCall& call) noexcept;
@@ -123,6 +124,8 @@ Status attention_forward(const AttentionCall& call, void* workspace, std::size_t
 Status attention_begin(const AttentionCall& call, void* workspace, std::size_t workspace_bytes, Index& items) noexcept;
 /// The items [from, to), by all threads. Any division into slices, in any order, gives the same bits.
 void attention_run(void* workspace, Index from, Index to) noexcept;
+/// After all items: from now on the outputs are what they will be. For who needs them before attention_end, which does the same.
+void attention_complete(void* workspace) noexcept;
 /// After all items. If `finished` is false some were left out: then the outputs are worthless and the cache gets its old lengths back.
 void attention_end(void* workspace, bool finished) noexcept;
 

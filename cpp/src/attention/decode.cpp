@@ -1,11 +1,13 @@
 #include "attention/decode.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "attention/finish.hpp"
 #include "attention/look.hpp"
-#include "attention/totals.hpp"
 #include "kernels/dot_rows.hpp"
+#include "kernels/int8_tile.hpp"
 #include "kernels/row_softmax.hpp"
 
 namespace lookback {
@@ -20,6 +22,7 @@ struct RowBlock {
   const TileRows& rows;
   Workspace& work;
   Index row;
+  Index slot;     ///< its place in the workspace
   KeyRange keys;  ///< what the row's band allows of the block
 
   [[nodiscard]] Index query() const noexcept { return rows.first_query + row; }
@@ -28,7 +31,7 @@ struct RowBlock {
 
   void multiply() const noexcept {
     const Index depth = call.shape.head_dim;
-    const float* scaled_query = work.query_panels + row * depth;
+    const float* scaled_query = work.query_panels + slot * depth;
     for (const KeySource::Run& run : source) {
       const KeyRange part = intersect(keys, run.columns);
       if (part.empty()) continue;
@@ -38,7 +41,8 @@ struct RowBlock {
         dot_rows(run.keys.floats + skip * run.keys.stride, run.keys.stride, part.count(), scaled_query, depth, out);
       } else {
         dot_rows_int8(run.keys.bytes + skip * run.keys.stride, run.keys.scales + skip, run.keys.stride, part.count(),
-                      scaled_query, depth, out);
+                      work.query_codes + slot * padded_pairs(depth),
+                      work.query_scales + slot * group_count(depth, int8_query_group), depth, out);
       }
     }
   }
@@ -58,31 +62,64 @@ struct RowBlock {
     }
   }
 
-  void accumulate(const std::uint8_t* visible) const noexcept {
-    float* out = work.accumulators + row * work.accumulator_stride;
+  void accumulate_run(const KeySource::Run& run, KeyRange part, const std::uint8_t* visible,
+                      float* sums) const noexcept {
+    const Index skip = part.from - run.columns.from;
     const Index width = call.shape.value_dim;
-    float* sums = work.accumulators + (tile_queries - 1) * work.accumulator_stride;  // a row that no query needs here
-    std::fill_n(sums, width, 0.0F);
+    const float* weights = scores() + (part.from - keys.from);
+    const std::uint8_t* seen = visible != nullptr ? visible + (part.from - keys.from) : nullptr;
+    if (run.values.floats != nullptr) {
+      accumulate_rows(run.values.floats + skip * run.values.stride, run.values.stride, part.from % block_keys,
+                      part.count(), weights, seen, width, sums);
+    } else {
+      accumulate_rows_int8(run.values.bytes + skip * run.values.stride, run.values.scales + skip, run.values.stride,
+                           part.count(), weights, seen, width, sums);
+    }
+  }
+
+  /// Whether the keys lie in several runs of float32.
+  [[nodiscard]] bool is_split_between_floats() const noexcept {
+    Index runs = 0;
     for (const KeySource::Run& run : source) {
-      const KeyRange part = intersect(keys, run.columns);
-      if (part.empty()) continue;
-      const Index skip = part.from - run.columns.from;
-      const float* weights = scores() + (part.from - keys.from);
-      const std::uint8_t* seen = visible != nullptr ? visible + (part.from - keys.from) : nullptr;
-      if (run.values.floats != nullptr) {
-        accumulate_rows(run.values.floats + skip * run.values.stride, run.values.stride, part.count(), weights, seen,
-                        width, sums);
-      } else {
-        accumulate_rows_int8(run.values.bytes + skip * run.values.stride, run.values.scales + skip, run.values.stride,
-                             part.count(), weights, seen, width, sums);
+      if (intersect(keys, run.columns).empty()) continue;
+      if (run.values.floats == nullptr) return false;
+      ++runs;
+    }
+    return runs > 1;
+  }
+
+  /// In the order that keys of one run have.
+  void accumulate_one_by_one(const std::uint8_t* visible, float* sums) const noexcept {
+    for (Index place = 0; place < block_keys; ++place) {
+      const Index streams = block_keys / stream_rows;
+      const auto key = static_cast<std::int32_t>(keys.from / block_keys * block_keys + place / streams +
+                                                 place % streams * stream_rows);
+      for (const KeySource::Run& run : source) {
+        const KeyRange one = intersect(intersect(keys, run.columns), {key, key + 1});
+        if (!one.empty()) accumulate_run(run, one, visible, sums);
       }
     }
-    correct_and_add(out, width, work.correction[row], sums);
+  }
+
+  void accumulate(const std::uint8_t* visible) const noexcept {
+    float* out = work.accumulators + slot * work.accumulator_stride;
+    const Index width = call.shape.value_dim;
+    float* sums = work.accumulators + (tile_queries - 1) * work.accumulator_stride;  // no slot's
+    std::fill_n(sums, width, 0.0F);
+    if (is_split_between_floats()) {
+      accumulate_one_by_one(visible, sums);
+    } else {
+      for (const KeySource::Run& run : source) {
+        const KeyRange part = intersect(keys, run.columns);
+        if (!part.empty()) accumulate_run(run, part, visible, sums);
+      }
+    }
+    correct_and_add(out, width, work.correction[slot], sums);
   }
 };
 
 /// Attends one block; the row's state and accumulator change only if it sees something.
-void attend_block(const RowBlock& block, const Look& look) noexcept {
+void attend_block(const RowBlock& block, const Look* look) noexcept {
   Workspace& work = block.work;
   const std::uint8_t* visible = nullptr;
   if (has_holes(block.call)) {
@@ -99,17 +136,122 @@ void attend_block(const RowBlock& block, const Look& look) noexcept {
   block.cap();
   block.add_biases();
   if (visible != nullptr) hide_row(block.scores(), block.keys.count(), visible);
-  work.correction[block.row] = exponentiate_row(work.scores + first, (end - first) / simd::lanes,
-                                                work.state->maximum + block.row, work.state->sum + block.row);
-  look.take_row(block.row, block.keys, block.scores(), work);
+  work.correction[block.slot] = exponentiate_row(work.scores + first, (end - first) / simd::lanes,
+                                                 work.state->maximum + block.slot, work.state->sum + block.slot);
+  if (look != nullptr) look->take_row(block.row, block.keys, block.scores(), work);
   block.accumulate(visible);
+}
+
+Index part_index(const AttentionRun& run, const TileRows& rows, Index row, Index part) noexcept {
+  const AttentionShape& shape = run.call.shape;
+  return ((rows.batch * shape.heads + rows.head) * shape.query_length + row) * run.part_count + part;
+}
+
+/// The query rows of heads that share keys, each in a slot of its own: they pass over a block of keys one after the other while it is
+/// in the cache.
+class SharingHeads {
+public:
+  SharingHeads(const AttentionRun& run, const KeySource& source, Index batch, Index first_head, Index head_count,
+               Workspace& work) noexcept
+      : run_(run), source_(source), work_(work), head_count_(head_count) {
+    for (Index head = 0; head < head_count; ++head) {
+      rows_[head] = TileRows(run.call, batch, first_head + head, 0);
+      for (Index row = 0; row < rows_[head].count; ++row) take_query(rows_[head], row, slot(head, row));
+    }
+  }
+
+  [[nodiscard]] const TileRows& rows(Index head) const noexcept { return rows_[head]; }
+
+  /// Leaves the part's sums in run.parts.
+  void attend_part(Index part, const Look* look) const noexcept {
+    const Index slots = slot(head_count_, 0);
+    std::fill_n(work_.state->maximum, slots, -std::numeric_limits<float>::infinity());
+    std::fill_n(work_.state->sum, slots, 0.0F);
+    std::fill_n(work_.accumulators, slots * work_.accumulator_stride, 0.0F);
+    const Index end = std::min((part + 1) * part_keys, run_.call.shape.key_length);
+    for (Index first = part * part_keys; first < end; first += block_keys) {
+      const KeyRange block{static_cast<std::int32_t>(first),
+                           static_cast<std::int32_t>(std::min(first + block_keys, end))};
+      attend_keys(block, look);
+    }
+    for (Index head = 0; head < head_count_; ++head) {
+      for (Index row = 0; row < rows_[head].count; ++row) {
+        const Index from = slot(head, row);
+        const Index to = part_index(run_, rows_[head], row, part);
+        run_.parts.maxima[to] = work_.state->maximum[from];
+        run_.parts.sums[to] = work_.state->sum[from];
+        std::copy_n(work_.accumulators + from * work_.accumulator_stride, work_.accumulator_stride,
+                    run_.parts.accumulators + to * work_.accumulator_stride);
+      }
+    }
+  }
+
+private:
+  [[nodiscard]] Index slot(Index head, Index row) const noexcept { return head * run_.call.shape.query_length + row; }
+
+  void take_query(const TileRows& rows, Index row, Index slot) const noexcept {
+    const AttentionCall& call = run_.call;
+    const Index depth = call.shape.head_dim;
+    const float* query = call.inputs.queries.row(rows.batch, rows.head, row);
+    float* scaled = work_.query_panels + slot * depth;
+    for (Index d = 0; d < depth; ++d) scaled[d] = query[d] * call.scores.scale;
+    if (work_.query_codes == nullptr) return;
+    quantize_inputs(scaled, depth, int8_query_group, work_.query_codes + slot * padded_pairs(depth),
+                    work_.query_scales + slot * group_count(depth, int8_query_group));
+  }
+
+  void attend_keys(KeyRange block, const Look* look) const noexcept {
+    for (Index head = 0; head < head_count_; ++head) {
+      const TileRows& rows = rows_[head];
+      for (Index row = 0; row < rows.count; ++row) {
+        const KeyRange band = intersect(block, {rows.from[row], rows.to[row]});
+        if (!band.empty()) attend_block({run_.call, source_, rows, work_, row, slot(head, row), band}, look);
+      }
+    }
+  }
+
+  const AttentionRun& run_;
+  const KeySource& source_;
+  Workspace& work_;
+  Index head_count_;
+  TileRows rows_[decode_slots];
+};
+
+/// The sums of a row's parts, in groups of group_parts, become work.accumulators and work.state (totals.hpp says why in two levels).
+void join_parts(const AttentionRun& run, const TileRows& rows, Workspace& work) noexcept {
+  constexpr Index group_parts = group_blocks * block_keys / part_keys;
+  const Index width = work.accumulator_stride;
+  float* group = work.accumulators + (tile_queries - 1) * width;
+  for (Index row = 0; row < rows.count; ++row) {
+    const Index first = part_index(run, rows, row, 0);
+    const float* maxima = run.parts.maxima + first;
+    const float maximum = *std::max_element(maxima, maxima + run.part_count);
+    float* total = work.accumulators + row * width;
+    std::fill_n(total, width, 0.0F);
+    float sum = 0.0F;
+    for (Index begin = 0; begin < run.part_count; begin += group_parts) {
+      float group_sum = 0.0F;
+      std::fill_n(group, width, 0.0F);
+      for (Index part = begin; part < std::min(begin + group_parts, run.part_count); ++part) {
+        // Equal ones may both be infinite.
+        const float factor = maxima[part] == maximum ? 1.0F : std::exp(maxima[part] - maximum);
+        group_sum += run.parts.sums[first + part] * factor;
+        const float* sums = run.parts.accumulators + (first + part) * width;
+        for (Index column = 0; column < width; ++column) group[column] += sums[column] * factor;
+      }
+      sum += group_sum;
+      for (Index column = 0; column < width; ++column) total[column] += group[column];
+    }
+    work.state->maximum[row] = maximum;
+    work.state->sum[row] = sum;
+  }
 }
 
 }  // namespace
 
 const float* row_scores(const AttentionCall& call, const KeySource& source, const TileRows& rows, Index row,
                         KeyRange keys, WeightsKind stage, Workspace& work) noexcept {
-  const RowBlock block{call, source, rows, work, row, keys};
+  const RowBlock block{call, source, rows, work, row, row, keys};
   std::fill_n(block.scores(), keys.count(), 0.0F);  // what columns without a token score
   block.multiply();
   if (stage == WeightsKind::scores) return block.scores();
@@ -121,22 +263,40 @@ const float* row_scores(const AttentionCall& call, const KeySource& source, cons
   return block.scores();
 }
 
-void attend_rows(const AttentionCall& call, const KeySource& source, const TileRows& rows, const Look& look,
-                 Workspace& work) noexcept {
-  const Index depth = call.shape.head_dim;
-  for (Index row = 0; row < rows.count; ++row) {
-    const float* query = call.inputs.queries.row(rows.batch, rows.head, rows.first_query + row);
-    for (Index d = 0; d < depth; ++d) work.query_panels[row * depth + d] = query[d] * call.scores.scale;
-  }
-  look.begin_rows(work);
-  const KeyRange all = rows.hull(0, rows.count);
-  for (Index first = all.from / block_keys * block_keys; first < all.to; first += block_keys) {
-    const KeyRange block{static_cast<std::int32_t>(first), static_cast<std::int32_t>(first + block_keys)};
-    for (Index row = 0; row < rows.count; ++row) {
-      const KeyRange band = intersect(block, {rows.from[row], rows.to[row]});
-      if (!band.empty()) attend_block({call, source, rows, work, row, band}, look);
+void decode_item(const AttentionRun& run, Index item, Workspace& work) noexcept {
+  const AttentionCall& call = run.call;
+  const Index head_index = item / run.head_items;
+  const Index batch = head_index / call.shape.kv_heads;
+  const Index kv_head = head_index % call.shape.kv_heads;
+  const Index group = call.shape.heads / call.shape.kv_heads;
+  const KeySource source(call, batch, kv_head);
+  const bool looking = is_looking(call);
+  const Index chunk = looking ? 1 : decode_slots / call.shape.query_length;
+  for (Index first = 0; first < group; first += chunk) {
+    SharingHeads heads(run, source, batch, kv_head * group + first, std::min(chunk, group - first), work);
+    if (!looking) {
+      heads.attend_part(item % run.head_items, nullptr);
+      continue;
     }
-    if (ends_group(first)) join_totals(rows, work);
+    const TileRows& rows = heads.rows(0);
+    const Look look(call, source, rows, rows.hull(0, rows.count));
+    look.begin_rows(work);
+    for (Index part = 0; part < run.part_count; ++part) heads.attend_part(part, &look);
+    join_parts(run, rows, work);
+    finish_rows(call, rows, work);
+    look.finish(work);
+  }
+}
+
+void finish_decode(const AttentionRun& run) noexcept {
+  if (is_looking(run.call)) return;
+  Workspace& work = run.workspaces[0];
+  for (Index batch = 0; batch < run.call.shape.batch; ++batch) {
+    for (Index head = 0; head < run.call.shape.heads; ++head) {
+      const TileRows rows(run.call, batch, head, 0);
+      join_parts(run, rows, work);
+      finish_rows(run.call, rows, work);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "attention/cache_call.hpp"
 #include "attention/decode.hpp"
+#include "attention/finish.hpp"
 #include "attention/key_source.hpp"
 #include "attention/look.hpp"
 #include "attention/score_block.hpp"
@@ -77,48 +78,21 @@ void accumulate_carefully(const AttentionCall& call, const TileRows& rows, KeyRa
 void accumulate(const TileRows& rows, KeyRange keys, Workspace& work) noexcept {
   constexpr Index most_groups = (tile_queries + register_rows - 1) / register_rows;
   KeyRange seen_by_group[most_groups];
-  for (Index first = 0; first < rows.count; first += register_rows) {
-    const Index row_count = std::min(register_rows, rows.count - first);
-    seen_by_group[first / register_rows] = intersect(keys, rows.hull(first, row_count));
+  const Index rows_of_group = rows_at_once();
+  for (Index first = 0; first < rows.count; first += rows_of_group) {
+    const Index row_count = std::min(rows_of_group, rows.count - first);
+    seen_by_group[first / rows_of_group] = intersect(keys, rows.hull(first, row_count));
   }
   for (Index panel = 0; panel < work.value_panel_count; ++panel) {
-    for (Index first = 0; first < rows.count; first += register_rows) {
-      const KeyRange range = seen_by_group[first / register_rows];
+    for (Index first = 0; first < rows.count; first += rows_of_group) {
+      const KeyRange range = seen_by_group[first / rows_of_group];
       if (range.empty()) continue;
       accumulate_values(
-          work.scores + (range.from % block_keys) * tile_queries + first, std::min(register_rows, rows.count - first),
+          work.scores + (range.from % block_keys) * tile_queries + first, std::min(rows_of_group, rows.count - first),
           work.value_panels + panel * work.value_panel_stride + range.from * panel_width, range.count(),
           work.correction + first, work.accumulators + first * work.accumulator_stride + panel * panel_width,
           work.accumulator_stride);
     }
-  }
-}
-
-/// Lets the sink into the denominator: it has a logit and no value.
-void join_sink(float sink, const TileRows& rows, Workspace& work, float* factor) noexcept {
-  for (Index row = 0; row < rows.count; ++row) {
-    const float old_maximum = work.state->maximum[row];
-    const float maximum = std::max(old_maximum, sink);
-    if (maximum == -std::numeric_limits<float>::infinity()) continue;
-    factor[row] = std::exp(old_maximum - maximum);
-    work.state->sum[row] = work.state->sum[row] * factor[row] + std::exp(sink - maximum);
-    work.state->maximum[row] = maximum;
-  }
-}
-
-void finish_rows(const AttentionCall& call, const TileRows& rows, Workspace& work) noexcept {
-  float factor[tile_queries];
-  std::fill(factor, factor + tile_queries, 1.0F);
-  if (call.scores.sinks != nullptr) join_sink(call.scores.sinks[rows.head], rows, work, factor);
-  for (Index row = 0; row < rows.count; ++row) {
-    const float sum = work.state->sum[row];
-    const float inverse = sum == 0.0F ? 0.0F : factor[row] / sum;
-    store_scaled_row(work.accumulators + row * work.accumulator_stride, call.shape.value_dim, inverse,
-                     call.outputs.output.row(rows.batch, rows.head, rows.first_query + row));
-    if (call.outputs.log_sum_exp == nullptr) continue;
-    const Index at = (rows.batch * call.shape.heads + rows.head) * call.shape.query_length + rows.first_query + row;
-    call.outputs.log_sum_exp[at] =
-        static_cast<float>(static_cast<double>(work.state->maximum[row]) + std::log(static_cast<double>(sum)));
   }
 }
 
@@ -147,11 +121,7 @@ void attend_tile(const AttentionCall& call, const KeySource& source, const TileR
   std::fill(work.accumulators, work.accumulators + tile_queries * work.accumulator_stride, 0.0F);
   begin_totals(work);
   const Look look(call, source, rows, rows.hull(0, rows.count));
-  if (is_decode(call)) {
-    attend_rows(call, source, rows, look, work);
-  } else {
-    attend_blocks(call, source, rows, look, work);
-  }
+  attend_blocks(call, source, rows, look, work);
   finish_totals(rows, work);
   finish_rows(call, rows, work);
   look.finish(work);
@@ -161,12 +131,12 @@ void attend_tile(const AttentionCall& call, const KeySource& source, const TileR
 /// are left for when some threads have nothing more to do.
 void attend_item(const AttentionRun& run, Index item, Workspace& work) noexcept {
   const AttentionCall& call = run.call;
-  const Index head_index = item / run.tile_count;
-  const Index tile = run.tile_count - 1 - item % run.tile_count;
+  const Index head_index = item / run.head_items;
+  const Index tile = run.tile_count - 1 - item % run.head_items;
   const Index batch = head_index / call.shape.kv_heads;
   const Index kv_head = head_index % call.shape.kv_heads;
   const KeySource source(call, batch, kv_head);
-  if (!is_decode(call) && work.packed_head != head_index) {
+  if (work.packed_head != head_index) {
     pack_values(call, source, work);
     work.packed_head = head_index;
   }
@@ -180,8 +150,8 @@ void attend_item(const AttentionRun& run, Index item, Workspace& work) noexcept 
 double item_cost(const AttentionRun& run) noexcept {
   const AttentionShape& shape = run.call.shape;
   const Index rows = std::min(shape.query_length, tile_queries) * (shape.heads / shape.kv_heads);
-  return static_cast<double>(rows) * static_cast<double>(shape.key_length) *
-         static_cast<double>(shape.head_dim + shape.value_dim);
+  const Index keys = run.head_items > run.tile_count ? part_keys : shape.key_length;
+  return static_cast<double>(rows) * static_cast<double>(keys) * static_cast<double>(shape.head_dim + shape.value_dim);
 }
 
 }  // namespace
@@ -201,13 +171,23 @@ Status attention_begin(const AttentionCall& call, void* workspace, std::size_t w
 
 void attention_run(void* workspace, Index from, Index to) noexcept {
   const AttentionRun& run = *static_cast<const AttentionRun*>(workspace);
-  parallel_for(from, to, item_cost(run) * static_cast<double>(to - from),
-               [&run](Index item, Index thread) noexcept { attend_item(run, item, run.workspaces[thread]); });
+  parallel_for(from, to, item_cost(run) * static_cast<double>(to - from), [&run](Index item, Index thread) noexcept {
+    const auto attend = is_decode(run.call) ? decode_item : attend_item;
+    attend(run, item, run.workspaces[thread]);
+  });
+}
+
+void attention_complete(void* workspace) noexcept {
+  AttentionRun& run = *static_cast<AttentionRun*>(workspace);
+  if (run.complete) return;
+  if (is_decode(run.call)) finish_decode(run);
+  finish_summary(run);
+  run.complete = true;
 }
 
 void attention_end(void* workspace, bool finished) noexcept {
   const AttentionRun& run = *static_cast<const AttentionRun*>(workspace);
-  if (finished) finish_summary(run);
+  if (finished) attention_complete(workspace);
   if (run.call.inputs.cache) end_cache_call(run, finished);
 }
 

@@ -31,6 +31,7 @@ struct TileRows {
   std::int32_t to[kernels::tile_queries];
   std::int32_t position[kernels::tile_queries];  ///< i + offset
 
+  TileRows() = default;
   TileRows(const AttentionCall& call, Index batch, Index head, Index first_query) noexcept;
 
   /// The smallest interval that holds the bands of rows [first, first + row_count).

@@ -5,6 +5,8 @@
 #include <new>
 
 #include "attention/decode.hpp"
+#include "kernels/dot_rows.hpp"
+#include "kernels/int8_tile.hpp"
 #include "lookback/parallel.hpp"
 
 namespace lookback {
@@ -45,6 +47,11 @@ void plan(const AttentionCall& call, Planner& planner, Workspace& parts) noexcep
   parts.value_panel_stride = shape.key_length * panel_width;
   parts.accumulator_stride = parts.value_panel_count * panel_width;
   parts.query_panels = planner.take<float>(depth * tile_queries);
+  if (is_decode(call) && call.inputs.cache && call.inputs.cache.shape().type == CacheType::int8) {
+    parts.query_codes = planner.take<std::int16_t>(static_cast<double>(padded_pairs(shape.head_dim)) * decode_slots);
+    parts.query_scales =
+        planner.take<float>(static_cast<double>(group_count(shape.head_dim, int8_query_group)) * decode_slots);
+  }
   parts.scores = planner.take<float>(static_cast<double>(block_keys * tile_queries));
   parts.accumulators =
       planner.take<float>(static_cast<double>(tile_queries) * static_cast<double>(parts.accumulator_stride));
@@ -56,7 +63,7 @@ void plan(const AttentionCall& call, Planner& planner, Workspace& parts) noexcep
   parts.visible = planner.take<std::uint8_t>(static_cast<double>(panel_width * block_keys));
   parts.state = planner.take<RowState>(1);
   parts.correction = planner.take<float>(tile_queries);
-  if (block_count(shape.key_length) > group_blocks) {
+  if (!is_decode(call) && block_count(shape.key_length) > group_blocks) {
     parts.totals =
         planner.take<float>(static_cast<double>(tile_queries) * static_cast<double>(parts.accumulator_stride));
     parts.total_state = planner.take<RowState>(1);
@@ -87,6 +94,27 @@ void plan(const AttentionCall& call, Planner& planner, CacheWorkspace& parts) no
 /// Of one head.
 Index tiles(const AttentionCall& call) noexcept { return (call.shape.query_length + tile_queries - 1) / tile_queries; }
 
+/// Of one head's keys.
+Index parts(const AttentionCall& call) noexcept {
+  return std::max<Index>(1, (call.shape.key_length + part_keys - 1) / part_keys);
+}
+
+/// Of one kv head. Who looks at weights needs all parts of a row at once.
+Index kv_head_items(const AttentionCall& call) noexcept {
+  return tiles(call) * (is_decode(call) && !is_looking(call) ? parts(call) : 1);
+}
+
+void plan_parts(const AttentionCall& call, Planner& planner, AttentionRun& run) noexcept {
+  if (!is_decode(call)) return;
+  const AttentionShape& shape = call.shape;
+  run.part_count = parts(call);
+  const double rows = static_cast<double>(shape.batch) * static_cast<double>(shape.heads) *
+                      static_cast<double>(shape.query_length) * static_cast<double>(run.part_count);
+  run.parts.accumulators = planner.take<float>(rows * static_cast<double>(round_up(shape.value_dim, panel_width)));
+  run.parts.maxima = planner.take<float>(rows);
+  run.parts.sums = planner.take<float>(rows);
+}
+
 /// Sizes come from the same plan as places: without memory it is carried out on a record of its own.
 double plan(const AttentionCall& call, void* memory, AttentionRun*& placed) noexcept {
   const AttentionShape& shape = call.shape;
@@ -95,7 +123,9 @@ double plan(const AttentionCall& call, void* memory, AttentionRun*& placed) noex
   placed = planner.take<AttentionRun>(1);
   AttentionRun& run = placed != nullptr ? *new (placed) AttentionRun : sizes;
   run.tile_count = tiles(call);
+  run.head_items = kv_head_items(call);
   run.item_count = AttentionRun::items(call);
+  plan_parts(call, planner, run);
   plan(call, planner, run.cache);
   const SummaryRequest& summary = call.outputs.summary;
   if (summary.map != nullptr && run.tile_count > 1) {
@@ -121,7 +151,7 @@ double AttentionRun::bytes(const AttentionCall& call) noexcept {
 }
 
 Index AttentionRun::items(const AttentionCall& call) noexcept {
-  return call.shape.batch * call.shape.kv_heads * tiles(call);
+  return call.shape.batch * call.shape.kv_heads * kv_head_items(call);
 }
 
 AttentionRun& AttentionRun::lay_out(const AttentionCall& call, void* memory) noexcept {

@@ -12,11 +12,13 @@ namespace lookback {
 
 /// What one thread needs.
 struct Workspace {
-  float* query_panels = nullptr;  ///< [tile_panels][D][panel_width]: a tile's queries, scaled
-  float* scores = nullptr;        ///< [block_keys][tile_queries]: scores, then probabilities
-  float* accumulators = nullptr;  ///< [tile_queries][accumulator_stride]: output before normalisation
-  float* value_panels = nullptr;  ///< [Dv / panel_width][Lk][panel_width]: one head's values, packed
-  float* block_maxima = nullptr;  ///< [blocks][tile_queries]: the maximum in force at each block (for weights)
+  float* query_panels = nullptr;  ///< [tile_panels][D][panel_width]: a tile's queries, scaled; decoding: [slot][D]
+  std::int16_t* query_codes = nullptr;  ///< decoding from an int8 cache: [slot][padded_pairs(D)], and their scales
+  float* query_scales = nullptr;        ///< [slot][groups]
+  float* scores = nullptr;              ///< [block_keys][tile_queries]: scores, then probabilities
+  float* accumulators = nullptr;        ///< [tile_queries][accumulator_stride]: output before normalisation
+  float* value_panels = nullptr;        ///< [Dv / panel_width][Lk][panel_width]: one head's values, packed
+  float* block_maxima = nullptr;        ///< [blocks][tile_queries]: the maximum in force at each block (for weights)
   std::uint8_t* block_is_finite = nullptr;  ///< [blocks]: whether the block's values are
   std::uint8_t* visible = nullptr;          ///< [panel_width][block_keys]
   kernels::RowState* state = nullptr;
@@ -43,11 +45,22 @@ struct CacheWorkspace {
   float* new_values = nullptr;  ///< [B, Hkv, new_length, Dv]
 };
 
+/// Decoding: sums over a part of the keys, of each query row on its own. They wait here to be joined in one order.
+struct PartSums {
+  float* accumulators = nullptr;  ///< [B, H, Lq, parts, accumulator_stride]
+  float* maxima = nullptr;        ///< [B, H, Lq, parts]
+  float* sums = nullptr;          ///< [B, H, Lq, parts]
+};
+
 /// What a call needs from its beginning to its end, at the start of its workspace; all else follows it.
 struct AttentionRun {
-  AttentionCall call;               ///< in terms of columns (cache_call.hpp)
-  Index tile_count = 0;             ///< of one head
-  Index item_count = 0;             ///< (batch, kv head, tile)
+  AttentionCall call;    ///< in terms of columns (cache_call.hpp)
+  Index tile_count = 0;  ///< of one head
+  Index part_count = 0;  ///< of one head's keys, when decoding
+  Index head_items = 0;  ///< tiles or parts of one kv head that are items of work
+  Index item_count = 0;  ///< (batch, kv head, tile or part)
+  PartSums parts;
+  bool complete = false;            ///< all outputs are written
   Workspace* workspaces = nullptr;  ///< one per thread
   CacheWorkspace cache;
   KvCache::Tokens new_tokens;  ///< with a cache: the caller's
@@ -60,6 +73,11 @@ struct AttentionRun {
   /// Lays everything out in `memory`, bytes(call) bytes.
   static AttentionRun& lay_out(const AttentionCall& call, void* memory) noexcept;
 };
+
+/// Whether anything but output and logSumExp is asked for.
+[[nodiscard]] inline bool is_looking(const AttentionCall& call) noexcept {
+  return call.outputs.weights.data != nullptr || call.outputs.summary.wanted();
+}
 
 /// Blocks whose sums join the totals together: of up to 8192 keys there is one group, which is the sum itself.
 inline constexpr Index group_blocks = 32;

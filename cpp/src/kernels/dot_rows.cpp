@@ -1,145 +1,308 @@
 #include "kernels/dot_rows.hpp"
 
+#include <algorithm>
+
+#include "kernels/int8_tile.hpp"
+
 namespace lookback::kernels {
 namespace {
 
 using simd::Batch;
+using simd::BatchInt;
 
-/// Columns whose sums stay in registers.
-constexpr Index strip_batches = 8;
-constexpr Index strip_width = strip_batches * simd::lanes;
-
-/// Rows of float32 or int8, whatever the source.
-struct FloatRows {
-  const float* data;
-  Index stride;
-  [[nodiscard]] Batch load(Index row, Index column) const noexcept { return simd::load(data + row * stride + column); }
-  [[nodiscard]] float at(Index row, Index column) const noexcept { return data[row * stride + column]; }
-  [[nodiscard]] float scale(Index) const noexcept { return 1.0F; }
-};
-
-struct Int8Rows {
-  const std::int8_t* data;
-  const float* scales;
-  Index stride;
-  [[nodiscard]] Batch load(Index row, Index column) const noexcept {
-    return simd::load_int8(data + row * stride + column);
-  }
-  [[nodiscard]] float at(Index row, Index column) const noexcept {
-    return static_cast<float>(data[row * stride + column]);
-  }
-  [[nodiscard]] float scale(Index row) const noexcept { return scales[row]; }
-};
-
+/// Rows are read in this many streams side by side, each a part of the range: prefetchers work on several pages at once.
+constexpr Index streams = block_keys / stream_rows;
+/// Rows whose sums of lanes wait to be added up, four rows at once.
+constexpr Index chunk_rows = 256;
+/// Columns that a row gives at once.
+constexpr Index step = 2 * simd::lanes;
+/// Steps that share the calculation of addresses.
+constexpr int unrolled = 4;
+/// Columns of int8 rows whose sums are made at once.
+constexpr Index strip_width = 64;
 /// Batches of d that one sum takes before it joins the total: as in row_tile.cpp, errors do not grow with the depth.
 constexpr Index part_batches = 32;
 
-template <int RowCount, typename Rows>
-[[gnu::noinline]] void dot_group(const Rows& rows, Index first, const float* query, Index depth, float* out) noexcept {
+/// lane_sums[row] over the whole batches of d, for RowCount rows that are `pitch` rows apart.
+template <int RowCount>
+[[gnu::noinline]] void dot_group(const float* rows, Index row_stride, Index first, Index pitch, const float* query,
+                                 Index whole, float* lane_sums) noexcept {
+  const float* row[RowCount];
   Batch total[RowCount];
 #pragma clang loop unroll(full)
-  for (int r = 0; r < RowCount; ++r) total[r] = simd::splat(0.0F);
-  const Index whole = depth / simd::lanes * simd::lanes;
+  for (int r = 0; r < RowCount; ++r) {
+    row[r] = rows + (first + r * pitch) * row_stride;
+    total[r] = simd::splat(0.0F);
+  }
   for (Index d = 0; d < whole;) {
     Batch sum[RowCount];
 #pragma clang loop unroll(full)
     for (int r = 0; r < RowCount; ++r) sum[r] = simd::splat(0.0F);
-    const Index end = whole - d < part_batches * simd::lanes ? whole : d + part_batches * simd::lanes;
+    const Index end = std::min(whole, d + part_batches * simd::lanes);
+#pragma clang loop unroll(disable)
+    for (; d + unrolled * simd::lanes <= end; d += unrolled * simd::lanes) {
+      Batch q[unrolled];
+#pragma clang loop unroll(full)
+      for (int n = 0; n < unrolled; ++n) q[n] = simd::load(query + d + n * simd::lanes);
+#pragma clang loop unroll(full)
+      for (int r = 0; r < RowCount; ++r) {
+        const float* at = row[r] + d;
+        simd::pin(at);
+#pragma clang loop unroll(full)
+        for (int n = 0; n < unrolled; ++n) sum[r] = simd::madd(simd::load(at + n * simd::lanes), q[n], sum[r]);
+      }
+    }
 #pragma clang loop unroll(disable)
     for (; d < end; d += simd::lanes) {
       const Batch q = simd::load(query + d);
 #pragma clang loop unroll(full)
-      for (int r = 0; r < RowCount; ++r) sum[r] = simd::madd(rows.load(first + r, d), q, sum[r]);
+      for (int r = 0; r < RowCount; ++r) sum[r] = simd::madd(simd::load(row[r] + d), q, sum[r]);
     }
 #pragma clang loop unroll(full)
     for (int r = 0; r < RowCount; ++r) total[r] += sum[r];
   }
 #pragma clang loop unroll(full)
+  for (int r = 0; r < RowCount; ++r) simd::store(lane_sums + (first + r * pitch) * simd::lanes, total[r]);
+}
+
+/// The same for int8 rows and an int16 query, group by group of int8_query_group.
+template <int RowCount>
+[[gnu::noinline]] void dot_int8_group(const std::int8_t* rows, Index row_stride, Index first, Index pitch,
+                                      const std::int16_t* query, const float* query_scales, Index whole,
+                                      float* lane_sums) noexcept {
+  const std::int8_t* row[RowCount];
+  Batch total[RowCount];
+#pragma clang loop unroll(full)
   for (int r = 0; r < RowCount; ++r) {
-    float score = simd::sum_of_lanes(total[r]);
-    for (Index d = whole; d < depth; ++d) score += rows.at(first + r, d) * query[d];
-    out[first + r] = score * rows.scale(first + r);
+    row[r] = rows + (first + r * pitch) * row_stride;
+    total[r] = simd::splat(0.0F);
   }
-}
-
-template <typename Rows>
-void dot_all(const Rows& rows, Index row_count, const float* query, Index depth, float* out) noexcept {
-  Index row = 0;
-  for (; row + 4 <= row_count; row += 4) dot_group<4>(rows, row, query, depth, out);
-  for (; row < row_count; ++row) dot_group<1>(rows, row, query, depth, out);
-}
-
-template <typename Rows>
-[[gnu::noinline]] void accumulate_strip(const Rows& rows, Index row_count, const float* weights,
-                                        const std::uint8_t* visible, Index first_column, float* sums) noexcept {
-  Batch sum[strip_batches];
+  for (Index d = 0; d < whole;) {
+    BatchInt sum[RowCount];
 #pragma clang loop unroll(full)
-  for (Index batch = 0; batch < strip_batches; ++batch)
-    sum[batch] = simd::load(sums + first_column + batch * simd::lanes);
+    for (int r = 0; r < RowCount; ++r) sum[r] = BatchInt(0);
+    const Batch scale = simd::load_splat(query_scales + d / int8_query_group);
+    const Index end = std::min(whole, d + int8_query_group);
 #pragma clang loop unroll(disable)
-  for (Index row = 0; row < row_count; ++row) {
-    if (visible != nullptr && visible[row] == 0) continue;
-    const Batch weight = simd::splat(weights[row] * rows.scale(row));
+    for (; d + unrolled * step <= end; d += unrolled * step) {
+      simd::BatchPairs q[unrolled];
 #pragma clang loop unroll(full)
-    for (Index batch = 0; batch < strip_batches; ++batch) {
-      sum[batch] = simd::madd(weight, rows.load(row, first_column + batch * simd::lanes), sum[batch]);
+      for (int n = 0; n < unrolled; ++n) q[n] = simd::load_pairs(query + d + n * step);
+#pragma clang loop unroll(full)
+      for (int r = 0; r < RowCount; ++r) {
+        const std::int8_t* at = row[r] + d;
+        simd::pin(at);
+#pragma clang loop unroll(full)
+        for (int n = 0; n < unrolled; ++n) {
+          sum[r] = simd::add_pair_products(simd::load_int8_pairs(at + n * step), q[n], sum[r]);
+        }
+      }
     }
+#pragma clang loop unroll(disable)
+    for (; d < end; d += step) {
+      const auto q = simd::load_pairs(query + d);
+#pragma clang loop unroll(full)
+      for (int r = 0; r < RowCount; ++r) sum[r] = simd::add_pair_products(simd::load_int8_pairs(row[r] + d), q, sum[r]);
+    }
+#pragma clang loop unroll(full)
+    for (int r = 0; r < RowCount; ++r) total[r] = simd::madd(simd::to_float(sum[r]), scale, total[r]);
   }
 #pragma clang loop unroll(full)
-  for (Index batch = 0; batch < strip_batches; ++batch)
-    simd::store(sums + first_column + batch * simd::lanes, sum[batch]);
+  for (int r = 0; r < RowCount; ++r) simd::store(lane_sums + (first + r * pitch) * simd::lanes, total[r]);
 }
 
-/// Columns that fill no strip: batch by batch, then one by one.
-template <typename Rows>
-[[gnu::noinline]] void accumulate_rest(const Rows& rows, Index row_count, const float* weights,
-                                       const std::uint8_t* visible, Index first_column, Index column_count,
-                                       float* sums) noexcept {
-  for (Index row = 0; row < row_count; ++row) {
-    if (visible != nullptr && visible[row] == 0) continue;
-    const float weight = weights[row] * rows.scale(row);
-    Index column = first_column;
-    for (; column + simd::lanes <= column_count; column += simd::lanes) {
-      simd::store(sums + column, simd::madd(simd::splat(weight), rows.load(row, column), simd::load(sums + column)));
+/// out[row] = the lanes of lane_sums[row], added pairwise as sum_of_lanes does.
+[[gnu::noinline]] void add_lanes(const float* lane_sums, Index row_count, float* out) noexcept {
+  Index row = 0;
+  for (; row + simd::lanes <= row_count; row += simd::lanes) {
+    Batch square[simd::lanes];
+#pragma clang loop unroll(full)
+    for (Index i = 0; i < simd::lanes; ++i) square[i] = simd::load(lane_sums + (row + i) * simd::lanes);
+    simd::transpose(square);
+#pragma clang loop unroll(full)
+    for (Index half = simd::lanes / 2; half > 0; half /= 2) {
+#pragma clang loop unroll(full)
+      for (Index i = 0; i < half; ++i) square[i] += square[i + half];
     }
-    for (; column < column_count; ++column) sums[column] += weight * rows.at(row, column);
+    simd::store(out + row, square[0]);
+  }
+  for (; row < row_count; ++row) out[row] = simd::sum_of_lanes(simd::load(lane_sums + row * simd::lanes));
+}
+
+/// Calls group(first, pitch) for rows in streams, then one(row) for the rest.
+template <typename Group, typename One>
+[[gnu::always_inline]] void visit_streams(Index row_count, Group group, One one) noexcept {
+  const Index pitch = row_count / streams;
+  for (Index row = 0; row < pitch; ++row) group(row, pitch);
+  for (Index row = pitch * streams; row < row_count; ++row) one(row);
+}
+
+/// sums[c] += Σ weights[row] · rows[row][c] over rows first, first + pitch, …, in this order; whole steps of columns.
+template <int RowCount>
+[[gnu::noinline]] void accumulate_group(const float* rows, Index row_stride, Index first, Index pitch,
+                                        const float* weights, Index whole, float* sums) noexcept {
+  const float* row[RowCount];
+  Batch weight[RowCount];
+#pragma clang loop unroll(full)
+  for (int r = 0; r < RowCount; ++r) {
+    row[r] = rows + (first + r * pitch) * row_stride;
+    weight[r] = simd::load_splat(weights + first + r * pitch);
+  }
+#pragma clang loop unroll(disable)
+  for (Index column = 0; column < whole; column += step) {
+    Batch sum0 = simd::load(sums + column);
+    Batch sum1 = simd::load(sums + column + simd::lanes);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < RowCount; ++r) {
+      sum0 = simd::madd(weight[r], simd::load(row[r] + column), sum0);
+      sum1 = simd::madd(weight[r], simd::load(row[r] + column + simd::lanes), sum1);
+    }
+    simd::store(sums + column, sum0);
+    simd::store(sums + column + simd::lanes, sum1);
   }
 }
 
-template <typename Rows>
-void accumulate_all(const Rows& rows, Index row_count, const float* weights, const std::uint8_t* visible,
-                    Index column_count, float* sums) noexcept {
-  Index column = 0;
-  for (; column + strip_width <= column_count; column += strip_width) {
-    accumulate_strip(rows, row_count, weights, visible, column, sums);
+/// sums[c] += Σ code · byte over neighbouring rows, two by two; whole steps of columns.
+template <int Pairs>
+[[gnu::noinline]] void accumulate_int8_group(const std::int8_t* rows, Index row_stride, const std::int16_t* codes,
+                                             Index whole, std::int32_t* sums) noexcept {
+  simd::BatchPairs weight[Pairs];
+#pragma clang loop unroll(full)
+  for (int p = 0; p < Pairs; ++p) weight[p] = simd::load_splat_pair(codes + 2 * p);
+#pragma clang loop unroll(disable)
+  for (Index column = 0; column < whole; column += step) {
+    BatchInt sum0 = BatchInt::load_unaligned(sums);
+    BatchInt sum1 = BatchInt::load_unaligned(sums + simd::lanes);
+    const std::int8_t* row = rows;
+#pragma clang loop unroll(full)
+    for (int p = 0; p < Pairs; ++p) {
+      const std::int8_t* next = row + row_stride;
+      simd::BatchPairs values0;
+      simd::BatchPairs values1;
+      simd::load_int8_interleaved(row, next, values0, values1);
+      sum0 = simd::add_pair_products(values0, weight[p], sum0);
+      sum1 = simd::add_pair_products(values1, weight[p], sum1);
+      row = next + row_stride;
+    }
+    sum0.store_unaligned(sums);
+    sum1.store_unaligned(sums + simd::lanes);
+    rows += step;
+    sums += step;
   }
-  if (column < column_count) accumulate_rest(rows, row_count, weights, visible, column, column_count, sums);
+}
+
+/// Up to chunk_rows rows with their codes, an even number of which the last may be 0; at most strip_width columns.
+[[gnu::noinline]] void accumulate_int8_strip(const std::int8_t* rows, Index row_stride, Index row_count,
+                                             const std::int16_t* codes, float scale, Index column_count,
+                                             float* sums) noexcept {
+  alignas(64) std::int32_t totals[strip_width] = {};
+  const Index whole = column_count / step * step;
+  Index row = 0;
+  for (; row + 8 <= row_count; row += 8) {
+    accumulate_int8_group<4>(rows + row * row_stride, row_stride, codes + row, whole, totals);
+  }
+  for (; row < row_count; row += 2) {
+    // The partner of a last row alone has the code 0: any row serves.
+    const Index stride = row + 1 < row_count ? row_stride : 0;
+    accumulate_int8_group<1>(rows + row * row_stride, stride, codes + row, whole, totals);
+  }
+  for (Index column = whole; column < column_count; ++column) {
+    for (row = 0; row < row_count; ++row) totals[column] += rows[row * row_stride + column] * codes[row];
+  }
+  for (Index column = 0; column < column_count; ++column) sums[column] += static_cast<float>(totals[column]) * scale;
 }
 
 }  // namespace
 
 void dot_rows(const float* rows, Index row_stride, Index row_count, const float* query, Index depth,
               float* out) noexcept {
-  dot_all(FloatRows{rows, row_stride}, row_count, query, depth, out);
+  alignas(64) float lane_sums[chunk_rows * simd::lanes];
+  const Index whole = depth / simd::lanes * simd::lanes;
+  for (Index done = 0; done < row_count; done += chunk_rows) {
+    const float* first = rows + done * row_stride;
+    const Index count = std::min(chunk_rows, row_count - done);
+    visit_streams(
+        count,
+        [&](Index row, Index pitch) { dot_group<streams>(first, row_stride, row, pitch, query, whole, lane_sums); },
+        [&](Index row) { dot_group<1>(first, row_stride, row, 0, query, whole, lane_sums); });
+    add_lanes(lane_sums, count, out + done);
+  }
+  if (whole == depth) return;
+  for (Index row = 0; row < row_count; ++row) {
+    for (Index d = whole; d < depth; ++d) out[row] += rows[row * row_stride + d] * query[d];
+  }
 }
 
-void dot_rows_int8(const std::int8_t* rows, const float* scales, Index row_stride, Index row_count, const float* query,
-                   Index depth, float* out) noexcept {
-  dot_all(Int8Rows{rows, scales, row_stride}, row_count, query, depth, out);
+void dot_rows_int8(const std::int8_t* rows, const float* scales, Index row_stride, Index row_count,
+                   const std::int16_t* query, const float* query_scales, Index depth, float* out) noexcept {
+  alignas(64) float lane_sums[chunk_rows * simd::lanes];
+  const Index whole = depth / step * step;
+  for (Index done = 0; done < row_count; done += chunk_rows) {
+    const std::int8_t* first = rows + done * row_stride;
+    const Index count = std::min(chunk_rows, row_count - done);
+    visit_streams(
+        count,
+        [&](Index row, Index pitch) {
+          dot_int8_group<streams>(first, row_stride, row, pitch, query, query_scales, whole, lane_sums);
+        },
+        [&](Index row) { dot_int8_group<1>(first, row_stride, row, 0, query, query_scales, whole, lane_sums); });
+    add_lanes(lane_sums, count, out + done);
+  }
+  if (whole < depth) {
+    for (Index row = 0; row < row_count; ++row) {
+      for (Index d = whole; d < depth; ++d) {
+        const float product = static_cast<float>(rows[row * row_stride + d] * query[d]);
+        out[row] += product * query_scales[d / int8_query_group];
+      }
+    }
+  }
+  for (Index row = 0; row < row_count; ++row) out[row] *= scales[row];
 }
 
 void correct_and_add(float* out, Index count, float correction, const float* sums) noexcept {
   for (Index column = 0; column < count; ++column) out[column] = out[column] * correction + sums[column];
 }
 
-void accumulate_rows(const float* rows, Index row_stride, Index row_count, const float* weights,
+void accumulate_rows(const float* rows, Index row_stride, Index first, Index row_count, const float* weights,
                      const std::uint8_t* visible, Index column_count, float* sums) noexcept {
-  accumulate_all(FloatRows{rows, row_stride}, row_count, weights, visible, column_count, sums);
+  const Index whole = column_count / step * step;
+  const auto seen = [&](Index row) { return row >= 0 && row < row_count && (visible == nullptr || visible[row] != 0); };
+  const auto rest = [&](Index row) {
+    for (Index column = whole; column < column_count; ++column) {
+      sums[column] += weights[row] * rows[row * row_stride + column];
+    }
+  };
+  for (Index place = 0; place < stream_rows; ++place) {
+    const Index row = place - first;
+    bool all = true;
+    for (Index r = 0; r < streams; ++r) all = all && seen(row + r * stream_rows);
+    if (all) accumulate_group<streams>(rows, row_stride, row, stream_rows, weights, whole, sums);
+    for (Index r = 0; r < streams; ++r) {
+      const Index one = row + r * stream_rows;
+      if (!seen(one)) continue;
+      if (!all) accumulate_group<1>(rows, row_stride, one, 0, weights, whole, sums);
+      rest(one);
+    }
+  }
 }
 
 void accumulate_rows_int8(const std::int8_t* rows, const float* scales, Index row_stride, Index row_count,
                           const float* weights, const std::uint8_t* visible, Index column_count, float* sums) noexcept {
-  accumulate_all(Int8Rows{rows, scales, row_stride}, row_count, weights, visible, column_count, sums);
+  for (Index done = 0; done < row_count; done += chunk_rows) {
+    const Index count = std::min(chunk_rows, row_count - done);
+    float products[chunk_rows];
+    for (Index row = 0; row < count; ++row) products[row] = weights[done + row] * scales[done + row];
+    if (visible != nullptr) {
+      for (Index row = 0; row < count; ++row) products[row] = visible[done + row] != 0 ? products[row] : 0.0F;
+    }
+    std::int16_t codes[chunk_rows];
+    float scale = 0.0F;
+    quantize_inputs(products, count, chunk_rows, codes, &scale);
+    for (Index column = 0; column < column_count; column += strip_width) {
+      accumulate_int8_strip(rows + done * row_stride + column, row_stride, count, codes, scale,
+                            std::min(strip_width, column_count - column), sums + column);
+    }
+  }
 }
 
 }  // namespace lookback::kernels

@@ -271,7 +271,9 @@ void multi_head_attention_run(void* workspace, Index from, Index to) noexcept {
   for (const Projection& projection : Projections(run).parts) project(projection);
   part(run.attention_items, [&](Index begin, Index end) noexcept {
     begin_attention(run);
-    if (run.attending) attention_run(run.attention_workspace, begin, end);
+    if (!run.attending) return;
+    attention_run(run.attention_workspace, begin, end);
+    if (end == run.attention_items) attention_complete(run.attention_workspace);
   });
   project(output_of(run));
 }

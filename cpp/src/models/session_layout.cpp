@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attention/decode.hpp"
+
 namespace lookback {
 namespace {
 
@@ -20,8 +22,9 @@ double attention_bytes(const DecoderConfig& config, const DecoderSessionShape& s
   const KvCacheShape tiny{1, 1, 1, 1, 1, stored.type, stored.rolling};
   if (KvCache::bytes(tiny) > sizeof memory || KvCache::create(tiny, memory) != Status::ok) return INFINITY;
   double most = 0;
-  // Few queries are attended in another way, with other needs.
-  for (const Index length : {static_cast<Index>(1), static_cast<Index>(shape.chunk)}) {
+  // Few queries are attended in another way, with other needs; either way more queries need more.
+  const Index chunk = shape.chunk;
+  for (const Index length : {std::min(chunk, most_decode_queries), chunk}) {
     AttentionCall call = attention_of_layer(config, windowed, shape.batch, length, stored.capacity);
     call.inputs.cache = KvCache(memory);
     most = std::max(most, attention_workspace_bytes(call));
