@@ -108,6 +108,22 @@ describe("R15: draws", () => {
     expect(together).toEqual(alone);
   });
 
+  test("are the same where weights are asked for, and after neighbours have ended", async () => {
+    const seeds = [3, 4, 5];
+    const alone = await Promise.all(seeds.map((seed) => all(model.generate("hello", { ...options, seed }))));
+    expect(new Set(alone.map(({ length }) => length)).size).toBeGreaterThan(1);
+    const prompts = seeds.map(() => "hello");
+    for (const weights of [undefined, true] as const) {
+      const together = await all(model.generate(prompts, { ...options, seed: seeds, ...(weights && { weights }) }));
+      alone.forEach((steps, row) => {
+        const found = together.filter((step) => step.row === row);
+        expect(found.map(({ id, text, finish }) => [id, text, finish])).toEqual(
+          steps.map(({ id, text, finish }) => [id, text, finish]),
+        );
+      });
+    }
+  });
+
   test("without a seed can be had again by the seed that stats tell", async () => {
     const run = model.generate("hello", { maxTokens: 20, temperature: 1 });
     const text = await run.text();

@@ -99,8 +99,10 @@ export class RunningGeneration implements Generation {
         this.stats.newTokens += steps.length;
         this.stats.seconds = (performance.now() - read) / 1000;
         this.stats.tokensPerSecond = this.stats.newTokens / this.stats.seconds;
-        yield* steps;
-        await breathe();
+        // One by one: yield* would wrap the list in promises of its own.
+        for (const step of steps) yield step;
+        const pause = breathe();
+        if (pause) await pause;
       }
     } finally {
       sampler?.dispose();
@@ -136,15 +138,25 @@ export class RunningGeneration implements Generation {
   /** The next token of every row that goes on. */
   #step(session: DecoderSession, sampler: Sampler): GenerationStep[] {
     const active = this.#rows.map(({ finish }) => finish === undefined);
-    const { weights } = this.#append(session, active, "last");
-    const drawn = session.sample(sampler);
+    const whole = this.#plan.weights === undefined && !active.includes(false);
+    const looked = whole ? undefined : this.#append(session, active, "last").weights;
+    const drawn = whole ? this.#advance(session, sampler) : session.sample(sampler);
     const lengths = session.lengths;
-    return this.#rows.flatMap((row, at) => {
-      if (!active[at]) return [];
+    const steps: GenerationStep[] = [];
+    this.#rows.forEach((row, at) => {
+      if (!active[at]) return;
       const step = this.#take(row, at, drawn[at]!, lengths[at]!, session.config.capacity);
-      const looked = weights && { weights: stepWeights(weights, this.#plan.weights!.heads, at, lengths[at]!) };
-      return [{ ...step, ...looked, ...this.#report(sampler, at, row) }];
+      if (looked) step.weights = stepWeights(looked, this.#plan.weights!.heads, at, lengths[at]!);
+      this.#report(step, sampler, row);
+      steps.push(step);
     });
+    return steps;
+  }
+
+  /** Appends and draws at once, which needs every row and shows nothing of it. */
+  #advance(session: DecoderSession, sampler: Sampler): number[] {
+    session.choose(this.#rows.map(({ pending }) => pending));
+    return session.step(sampler);
   }
 
   #append(session: DecoderSession, active: readonly boolean[], logits: "none" | "last") {
@@ -176,18 +188,19 @@ export class RunningGeneration implements Generation {
     }
     row.text += text;
     row.ids.push(id);
-    return { row: at, id, text, ...(row.finish && { finish: row.finish }) };
+    return row.finish === undefined ? { row: at, id, text } : { row: at, id, text, finish: row.finish };
   }
 
-  #report(sampler: Sampler, at: number, { ids }: Row): Pick<GenerationStep, "candidates" | "entropy"> {
+  #report(step: GenerationStep, sampler: Sampler, { ids }: Row): void {
     const { candidates: wanted, entropy: asked } = this.#plan;
-    if (wanted === 0 && !asked) return {};
-    const { candidates, entropy } = sampler.report(at);
+    if (wanted === 0 && !asked) return;
+    const { candidates, entropy } = sampler.report(step.row);
     const { tokenizer } = this.#tools;
     const before = ids.slice(0, -1);
     const textOf = (id: number) => tokenizer.stream(before).push(id) || tokenizer.raw(id);
-    const list = candidates.slice(0, wanted).map((candidate) => ({ ...candidate, text: textOf(candidate.id) }));
-    return { ...(wanted > 0 && { candidates: list }), ...(asked && { entropy }) };
+    if (wanted > 0)
+      step.candidates = candidates.slice(0, wanted).map((candidate) => ({ ...candidate, text: textOf(candidate.id) }));
+    if (asked) step.entropy = entropy;
   }
 
   /** A cache that goes on holds everything that was said. */

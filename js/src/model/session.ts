@@ -56,6 +56,9 @@ const EVICTED = 9;
 export class DecoderSession extends Owned {
   readonly decoder: Decoder;
   readonly config: Readonly<Required<SessionConfig>>;
+  /** Addresses that every step reads: a session stays where it is. */
+  readonly #lengthsAt: number;
+  readonly #stepTokensAt: number;
 
   constructor(decoder: Decoder, config: SessionConfig) {
     super(decoder.heap, "The session");
@@ -73,13 +76,14 @@ export class DecoderSession extends Owned {
       fail("bad-option", `session: ${heap.raw.statusMessage(status)}.`);
     }
     this.hold(block);
+    this.#lengthsAt = heap.raw.kvCacheLengths(heap.raw.sessionCache(block.address, 0));
+    this.#stepTokensAt = heap.raw.sessionStepTokens(block.address);
   }
 
   /** Tokens of each row so far, padding included. */
   get lengths(): number[] {
-    const { heap } = this.decoder;
-    const { address } = this.block();
-    return Array.from(heap.ints(heap.raw.kvCacheLengths(heap.raw.sessionCache(address, 0)), this.config.batch));
+    this.block();
+    return Array.from(this.decoder.heap.ints(this.#lengthsAt, this.config.batch));
   }
 
   /** Padding tokens of each row: a token's position is its place less this. */
@@ -211,8 +215,8 @@ export class DecoderSession extends Owned {
   }
 
   #stepTokens(): Int32Array {
-    const { heap } = this.decoder;
-    return heap.ints(heap.raw.sessionStepTokens(this.block().address), this.config.batch);
+    this.block();
+    return this.decoder.heap.ints(this.#stepTokensAt, this.config.batch);
   }
 
   #firstPosition(layer: number): number {

@@ -12,6 +12,7 @@ export class StopText {
   /** What can go out now. */
   push(text: string): string {
     if (this.stopped) return "";
+    if (this.#stops.length === 0) return text;
     const whole = this.#held + text;
     const found = this.#stops.map((stop) => whole.indexOf(stop)).filter((at) => at >= 0);
     if (found.length > 0) {
