@@ -13,6 +13,7 @@ import { NotAvailable, runCase } from "./core/run-case.mjs";
 import { cases, unitOf, workOf } from "./core/workloads.mjs";
 import { readmeTexts } from "./readme.mjs";
 import { judge } from "./report/judge.mjs";
+import { performanceSection } from "./report/readme.mjs";
 import { caseReport, spreadOf } from "./report/summarise.mjs";
 
 /** @typedef {import("./core/types.ts").Contestant} Contestant */
@@ -46,6 +47,14 @@ describe("what is counted", () => {
     assert.equal(workOf({ ...row, type: "f32" }).bytes, 4 * 768 * 3072);
     assert.equal(workOf({ ...row, type: "int8" }).bytes, 768 * 3072 + 4 * 12 * 3072);
     assert.equal(unitOf({ ...row, type: "f32" }), "GB/s");
+  });
+
+  test("a token of GPT-2 reads each of its 124 million weights once", () => {
+    const [int8, f32] = cases.find(({ id }) => id === "gpt2-step")?.workloads ?? [];
+    assert.ok(int8 && f32);
+    assert.equal(workOf(f32).bytes, 4 * (12 * 12 * 768 * 768 + 50257 * 768));
+    assert.equal(workOf(int8).bytes, (workOf(f32).bytes / 4) * (1 + 4 / 64));
+    assert.equal(unitOf(f32), "GB/s");
   });
 
   test("decoding reads every key and value once", () => {
@@ -159,6 +168,7 @@ describe("verdicts", () => {
       samples: { wall: [milliseconds], cpu: [milliseconds], calls: 1 },
     });
   const machine = /** @type {import("./core/types.ts").Machine} */ ({});
+  const finished = /** @type {const} */ ({ format: 1, date: "", quick: false, machine: { ...machine, versions: {} } });
   /** @param {number} milliseconds of ours */
   const verdicts = (milliseconds) => {
     const benchCase = cases.find(({ id }) => id === "causal-1024");
@@ -193,6 +203,34 @@ describe("verdicts", () => {
     for (const { variant, met } of verdicts(1)) if (variant === "relaxed") assert.equal(met, null);
   });
 
+  test("tokens are counted by the second, as many as there were", () => {
+    const benchCase = cases.find(({ id }) => id === "generate");
+    assert.ok(benchCase);
+    const text = (/** @type {string} */ workload, /** @type {number} */ tokens) => ({
+      ...row("lookback-simd", 20, 0),
+      workload,
+      work: { operations: 0, bytes: 0, tokens },
+    });
+    const report = caseReport(benchCase, benchCase.workloads, [text("sampled", 130), text("greedy", 180)]);
+    const found = judge({ format: 1, date: "", quick: false, machine, cases: [report] });
+    assert.deepEqual(
+      found.map(({ variant, value, unit, met }) => [variant, value, unit, met]),
+      [
+        ["simd", 6500, "tokens/s", false],
+        ["relaxed", undefined, "tokens/s", null],
+        ["simd", 9000, "tokens/s", true],
+        ["relaxed", undefined, "tokens/s", null],
+      ],
+    );
+    for (const [language, cell] of /** @type {const} */ ([
+      ["en", "| 9,000 tokens/s |"],
+      ["zh", "| 9,000 词元/秒 |"],
+    ])) {
+      const whole = { ...finished, cases: [report], verdicts: [] };
+      assert.ok(performanceSection(whole, [], language).includes(cell), language);
+    }
+  });
+
   test("quartiles are those of the samples", () => {
     const { median, lowerQuartile, upperQuartile, minimum, count } = spreadOf([5, 1, 4, 2, 3]);
     assert.deepEqual([minimum, lowerQuartile, median, upperQuartile, count], [1, 2, 3, 4, 5]);
@@ -204,14 +242,39 @@ test("a quick run measures ours, right, beside the ceiling of its variant", () =
   try {
     const json = join(folder, "report.json");
     const run = fileURLToPath(new URL("run.mjs", import.meta.url));
-    const args = ["--quick", "--filter", "causal-128", "--only", "lookback-simd", "--node", "system", "--json", json];
+    const args = [
+      "--quick",
+      "--filter",
+      "causal-128,gpt2-step,generate",
+      "--only",
+      "lookback-simd",
+      "--node",
+      "system",
+      "--json",
+      json,
+    ];
     execFileSync(process.execPath, [run, ...args], { stdio: "ignore" });
     /** @type {import("./core/types.ts").Report} */
     const { cases: reports } = JSON.parse(readFileSync(json, "utf8"));
-    const ours = reports[0]?.rows.find(({ contestant }) => contestant === "lookback-simd");
+    const oursOf = (/** @type {string} */ name) =>
+      reports.find(({ id }) => id === name)?.rows.filter(({ contestant }) => contestant === "lookback-simd") ?? [];
+    const [ours] = oursOf("causal-128");
     assert.equal(ours?.status, "measured");
     assert.ok((ours.difference ?? 1) < 1e-5);
     assert.ok((ours.share ?? 0) > 0);
+    const steps = oursOf("gpt2-step");
+    assert.deepEqual(
+      steps.map(({ workload, status }) => [workload, status]),
+      [
+        ["int8", "measured"],
+        ["f32", "measured"],
+      ],
+    );
+    assert.ok(steps.every(({ share }) => (share ?? 0) > 0));
+    for (const text of oursOf("generate")) {
+      if (text.status === "measured") assert.ok((text.rate ?? 0) > 0);
+      else assert.match(text.reason ?? "", /is not beside this checkout/);
+    }
   } finally {
     rmSync(folder, { recursive: true });
   }

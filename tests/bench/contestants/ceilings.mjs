@@ -1,5 +1,5 @@
 /** The machine itself: wasm/ceilings.cpp, instantiated without a glue. */
-import { workOf } from "../core/workloads.mjs";
+import { unitOf, workOf } from "../core/workloads.mjs";
 
 /** @typedef {import("../core/types.ts").Workload} Workload */
 
@@ -28,8 +28,7 @@ export async function open({ variant }, env) {
   wasm._initialize?.();
   return {
     prepare(workload) {
-      const reads = workload.kind === "read" || workload.kind === "decode" || workload.kind === "row";
-      return reads ? reading(wasm, workOf(workload).bytes) : multiplyAdd(wasm);
+      return unitOf(workload) === "GB/s" ? reading(wasm, workOf(workload).bytes) : multiplyAdd(wasm);
     },
   };
 }

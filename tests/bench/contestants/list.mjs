@@ -4,7 +4,7 @@
 
 const variants = /** @type {const} */ (["simd", "relaxed"]);
 const computing = /** @type {const} */ (["multiply-add", "attention", "linear", "layer"]);
-const reading = /** @type {const} */ (["read", "decode", "row"]);
+const reading = /** @type {const} */ (["read", "decode", "row", "step"]);
 
 /** @type {Contestant[]} */
 const ceilings = [

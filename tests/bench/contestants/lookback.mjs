@@ -1,30 +1,34 @@
 /** Ours. Names are the contract's; what an instance does not have yet is said by the row. */
 import { createLookback } from "lookback";
+import { loadDecoder } from "lookback/model";
+import { stepTokens } from "../core/gpt2.mjs";
 import { floatInput } from "../core/inputs.mjs";
 import { NotAvailable } from "../core/run-case.mjs";
+import { gpt2Files } from "./gpt2-files.mjs";
 
 /** @typedef {import("../core/types.ts").Workload} Workload */
 /** @typedef {import("../core/types.ts").Inputs} Inputs */
 /** @typedef {import("../core/types.ts").Prepared<any>} Prepared */
 
 /** @type {import("../core/types.ts").ContestantModule["open"]} */
-export async function open({ variant, threads }) {
+export async function open({ variant, threads }, env) {
   /** @type {Record<string, unknown>} */
   const options = { variant, ...(threads !== 1 && { threads }) };
   // Types lag behind the contract while parts arrive, so none are asked for.
   const lb = /** @type {any} */ (await createLookback(/** @type {any} */ (options)));
   if (threads !== 1 && lb.threads !== threads)
     throw new NotAvailable(`asked for ${threads} threads, got ${lb.threads ?? "no answer"}`);
-  return { prepare: (workload, inputs) => prepare(lb, workload, inputs), close: () => lb.dispose() };
+  return { prepare: (workload, inputs) => prepare(lb, workload, inputs, env), close: () => lb.dispose() };
 }
 
 /**
  * @param {any} lb
  * @param {Workload} workload
  * @param {Inputs} inputs
- * @returns {Prepared}
+ * @param {import("../core/types.ts").Environment} env
+ * @returns {Prepared | Promise<Prepared>}
  */
-function prepare(lb, workload, inputs) {
+function prepare(lb, workload, inputs, env) {
   switch (workload.kind) {
     case "attention":
       return attention(lb, workload, inputs);
@@ -36,6 +40,10 @@ function prepare(lb, workload, inputs) {
       return linear(lb, { ...workload, rows: 1 }, inputs);
     case "layer":
       return layer(lb, workload, inputs);
+    case "step":
+      return step(lb, workload, inputs);
+    case "generate":
+      return generate(lb, workload, env);
     default:
       throw new NotAvailable(`does no ${workload.kind}`);
   }
@@ -123,4 +131,53 @@ function layer(lb, { embedDim, heads, length }, inputs) {
     read: (result) => ({ output: result.output.data }),
     dispose: () => layer.dispose(),
   };
+}
+
+/**
+ * @param {any} lb
+ * @param {Extract<Workload, { kind: "step" }>} workload
+ * @param {Inputs} inputs
+ * @returns {Promise<Prepared>}
+ */
+async function step(lb, workload, inputs) {
+  const model = await loadDecoder(lb, gpt2Files(workload, inputs), { dtype: workload.type });
+  const ids = stepTokens(workload);
+  const { held } = workload;
+  const cache = model.cache({ capacity: ids.length });
+  model.forward(ids.slice(0, held), { cache });
+  return {
+    call() {
+      // Takes back what the call before has appended, so that every call does the same.
+      cache.truncate(held);
+      return model.forward(ids.slice(held), { cache });
+    },
+    read: (result) => ({ output: result.logits.data }),
+    dispose() {
+      cache.dispose();
+      model.dispose();
+    },
+  };
+}
+
+const STORIES = "../shared/models/stories260K";
+
+/**
+ * @param {any} lb
+ * @param {Extract<Workload, { kind: "generate" }>} workload
+ * @param {import("../core/types.ts").Environment} env
+ * @returns {Promise<Prepared>}
+ */
+async function generate(lb, { tokens, temperature }, env) {
+  const file = (/** @type {string} */ name) =>
+    env.bytes(`${STORIES}/${name}`).catch(() => {
+      throw new NotAvailable(`${STORIES} is not beside this checkout`);
+    });
+  const model = await loadDecoder(lb, { weights: await file("stories260K.bin"), tokenizer: await file("tok512.bin") });
+  const call = async () => {
+    let count = 0;
+    for await (const _ of model.generate("Once upon a time", { maxTokens: tokens, temperature, seed: 1 })) ++count;
+    return count;
+  };
+  // A text may end before.
+  return { call, work: { operations: 0, bytes: 0, tokens: await call() }, dispose: () => model.dispose() };
 }

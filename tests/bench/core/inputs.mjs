@@ -1,5 +1,7 @@
 /** Inputs from a fixed seed: every contestant of a workload gets the same numbers. */
 
+import { gpt2Shapes } from "./gpt2.mjs";
+
 /** @typedef {import("./types.ts").Workload} Workload */
 /** @typedef {import("./types.ts").Inputs} Inputs */
 
@@ -28,7 +30,11 @@ export function inputsOf(workload) {
    * @param {number} length
    * @param {number} range
    */
-  const floats = (length, range) => Float32Array.from({ length }, () => range * (2 * random() - 1));
+  const floats = (length, range) => {
+    const values = new Float32Array(length);
+    for (let n = 0; n < length; ++n) values[n] = range * (2 * random() - 1);
+    return values;
+  };
   switch (workload.kind) {
     case "attention": {
       const { heads, headDim, length, mask } = workload;
@@ -68,6 +74,18 @@ export function inputsOf(workload) {
         outBias: floats(embedDim, 0.1),
       };
     }
+    case "step":
+      return Object.fromEntries(
+        Object.entries(gpt2Shapes(workload)).map(([name, dims]) => {
+          const [rows, columns] = dims;
+          if (columns === undefined) {
+            const values = floats(rows, 0.1);
+            return [name, /ln_\w\.weight$/.test(name) ? values.map((value) => 1 + value) : values];
+          }
+          // Embeddings are looked up, matrices [inputs, outputs] multiplied.
+          return [name, floats(rows * columns, /^w[tp]e/.test(name) ? 0.1 : 1.5 / Math.sqrt(rows))];
+        }),
+      );
     default:
       return {};
   }

@@ -1,5 +1,7 @@
 /** The results in float64, written plainly, for as many rows as take little time; the last row is always one of them. */
 
+import { stepLogits } from "./reference-step.mjs";
+
 /** @typedef {import("./types.ts").Workload} Workload */
 /** @typedef {import("./types.ts").Inputs} Inputs */
 /** @typedef {import("./types.ts").Output} Output */
@@ -53,6 +55,10 @@ export function expectedOf(workload, inputs) {
     }
     case "layer":
       return layerRows(inputs, workload.embedDim, workload.heads, workload.length);
+    case "step": {
+      const output = { width: workload.vocabulary, rows: new Map([[0, stepLogits(inputs, workload)]]) };
+      return { output, tolerance: workload.type === "int8" ? 0.2 : 1e-4 };
+    }
     default:
       return undefined;
   }

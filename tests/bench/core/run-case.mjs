@@ -71,7 +71,8 @@ function takesPart(contestant, workload) {
   if (contestant.kinds && !contestant.kinds.includes(workload.kind)) return false;
   const machine = workload.kind === "multiply-add" || workload.kind === "read";
   if (machine) return contestant.role === "ceiling";
-  return contestant.role !== "peer" || workload.contestants !== "ours";
+  if (workload.contestants === "one thread" && (contestant.threads ?? 1) > 1) return false;
+  return contestant.role !== "peer" || workload.contestants === undefined;
 }
 
 /**

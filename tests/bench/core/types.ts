@@ -3,7 +3,13 @@
 export type Variant = "simd" | "relaxed";
 
 /** One calculation that is timed. Attention works on float32 [heads, length, headDim], batch 1. */
-export type Workload = { readonly id: string; readonly title: string; readonly contestants?: "ours" } & Calculation;
+export type Workload = {
+  readonly id: string;
+  readonly title: string;
+  readonly contestants?: "ours" | "one thread";
+} & Calculation;
+
+export type Unit = "GFLOP/s" | "GB/s" | "tokens/s";
 
 export type Calculation =
   | ({ readonly kind: "attention" } & AttentionShape)
@@ -20,6 +26,10 @@ export type Calculation =
   | { readonly kind: "row"; readonly inputs: number; readonly outputs: number; readonly type: "f32" | "int8" }
   /** Projections, causal attention and output projection. */
   | { readonly kind: "layer"; readonly embedDim: number; readonly heads: number; readonly length: number }
+  /** One token of a GPT-2 after `held` others, to its logits: every weight is read once. */
+  | ({ readonly kind: "step" } & StepShape)
+  /** A text of a small trained model, drawn token by token. */
+  | { readonly kind: "generate"; readonly tokens: number; readonly temperature: number }
   /** The machine's rate of multiply-adds, and of reading memory. */
   | { readonly kind: "multiply-add" }
   | { readonly kind: "read"; readonly bytes: number };
@@ -33,6 +43,16 @@ export interface AttentionShape {
   readonly mask?: boolean;
   /** The weights are returned, too: into an array of the caller, or into a new one at each call. */
   readonly weights?: "reused" | "fresh";
+}
+
+export interface StepShape {
+  readonly layers: number;
+  readonly embedDim: number;
+  readonly heads: number;
+  readonly vocabulary: number;
+  readonly positions: number;
+  readonly held: number;
+  readonly type: "f32" | "int8";
 }
 
 export interface BenchCase {
@@ -68,6 +88,7 @@ export interface Work {
   readonly operations: number;
   /** Bytes that have to be read at least. */
   readonly bytes: number;
+  readonly tokens?: number;
 }
 
 export interface Session {
@@ -150,7 +171,7 @@ export interface Row extends Omit<RawRow, "samples"> {
   readonly wall?: Spread;
   /** Median; of a single thread only. */
   readonly cpu?: number;
-  /** GFLOP/s, or GB/s where reading memory is what limits. */
+  /** GFLOP/s, GB/s where reading memory is what limits, or tokens/s of a text. */
   readonly rate?: number;
   /** Of the ceiling measured between the same samples; and the same by CPU time, which other programs disturb less. */
   readonly share?: number;
@@ -162,7 +183,7 @@ export interface Row extends Omit<RawRow, "samples"> {
 export interface CaseReport {
   readonly id: string;
   readonly title: string;
-  readonly workloads: readonly { readonly id: string; readonly title: string; readonly unit: "GFLOP/s" | "GB/s" }[];
+  readonly workloads: readonly { readonly id: string; readonly title: string; readonly unit: Unit }[];
   readonly rows: readonly Row[];
 }
 

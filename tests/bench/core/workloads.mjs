@@ -50,6 +50,41 @@ const oneRow = (inputs, outputs) =>
   );
 
 /**
+ * A GPT-2 in both types; the last one is what the case is named after.
+ * @param {Omit<import("./types.ts").StepShape, "type">} shape
+ */
+const step = (shape) =>
+  /** @type {const} */ (["int8", "f32"]).map(
+    (type) =>
+      /** @type {Workload} */ ({
+        id: type,
+        title: `one token, ${type === "int8" ? "int8" : "float32"}`,
+        kind: "step",
+        ...shape,
+        type,
+        // Half a gigabyte for each contestant.
+        contestants: "one thread",
+      }),
+  );
+
+/**
+ * The last one is what the case is named after.
+ * @param {number} tokens
+ */
+const texts = (tokens) =>
+  /** @type {const} */ (["sampled", "greedy"]).map(
+    (id) =>
+      /** @type {Workload} */ ({
+        id,
+        title: `up to ${tokens} tokens, ${id}`,
+        kind: "generate",
+        tokens,
+        temperature: id === "greedy" ? 0 : 1,
+        contestants: "one thread",
+      }),
+  );
+
+/**
  * @param {number} length
  * @param {number} longer
  */
@@ -136,6 +171,18 @@ export const cases = [
     workloads: [decode("f32", 16384, "f32", "ours"), decode("int8", 16384, "int8", "ours")],
   },
   {
+    id: "gpt2-step",
+    title: "A token of a GPT-2 with 124 million weights (494 MB), after three others",
+    workloads: step({ layers: 12, embedDim: 768, heads: 12, vocabulary: 50257, positions: 1024, held: 3 }),
+    quick: step({ layers: 2, embedDim: 192, heads: 3, vocabulary: 2048, positions: 64, held: 3 }),
+  },
+  {
+    id: "generate",
+    title: "Text of stories260K by generate(); llama2.c, built natively with -O2, makes about 7600 tokens/s",
+    workloads: texts(256),
+    quick: texts(32),
+  },
+  {
     id: "long-16384",
     title: "Causal attention, L = 16,384, against 64 times the time of L = 2048",
     workloads: longer(2048, 16384),
@@ -166,8 +213,7 @@ export function workOf(workload) {
     case "row": {
       const { inputs, outputs, type } = workload;
       const weights = inputs * outputs;
-      // int8: a float32 scale for every 64 of them.
-      return { operations: 2 * weights, bytes: type === "int8" ? weights * (1 + 4 / 64) : 4 * weights };
+      return { operations: 2 * weights, bytes: bytesOf(weights, type) };
     }
     case "layer": {
       const { embedDim, heads, length } = workload;
@@ -176,6 +222,14 @@ export function workOf(workload) {
       const headDim = embedDim / heads;
       return { operations: projections + 4 * heads * headDim * pairs, bytes: 4 * 4 * embedDim * embedDim };
     }
+    case "step": {
+      const { layers, embedDim, vocabulary, type } = workload;
+      // Queries, keys, values and output are 4 · width², the MLP 8; the head is the token embedding.
+      const weights = layers * 12 * embedDim * embedDim + vocabulary * embedDim;
+      return { operations: 2 * weights, bytes: bytesOf(weights, type) };
+    }
+    case "generate":
+      return { operations: 0, bytes: 0, tokens: workload.tokens };
     case "read":
       return { operations: workload.bytes / 4, bytes: workload.bytes };
     case "multiply-add":
@@ -186,8 +240,18 @@ export function workOf(workload) {
 /**
  * What limits the calculation, and so what its rate is counted in.
  * @param {Workload} workload
- * @returns {"GFLOP/s" | "GB/s"}
+ * @returns {import("./types.ts").Unit}
  */
 export function unitOf({ kind }) {
-  return kind === "decode" || kind === "row" || kind === "read" ? "GB/s" : "GFLOP/s";
+  if (kind === "generate") return "tokens/s";
+  return ["decode", "row", "step", "read"].includes(kind) ? "GB/s" : "GFLOP/s";
+}
+
+/**
+ * int8: a float32 scale for every 64 of them.
+ * @param {number} weights
+ * @param {"f32" | "int8"} type
+ */
+function bytesOf(weights, type) {
+  return type === "int8" ? weights * (1 + 4 / 64) : 4 * weights;
 }

@@ -10,7 +10,7 @@ import { largest } from "./summarise.mjs";
 /**
  * @typedef {object} Target
  * @property {string} case
- * @property {"share" | "speedup" | "threads" | "time" | "memory" | "size" | "start"} metric
+ * @property {"share" | "rate" | "speedup" | "threads" | "time" | "memory" | "size" | "start"} metric
  * @property {string[]} [over] peers; the fastest of them counts
  * @property {string} [workload]
  * @property {string} [of] the workload whose time is the measure
@@ -93,6 +93,8 @@ function measuredValue(target, report, variant) {
   switch (target.metric) {
     case "share":
       return ours(1, only)?.share;
+    case "rate":
+      return ours(1, target.workload ?? only)?.rate;
     case "speedup": {
       const speedups = (target.over ?? []).map((peer) => ours(1, only)?.speedups?.[peer]);
       // The fastest peer is the one that leaves the least.
@@ -140,6 +142,7 @@ function limitOf(target, variant) {
 /** @param {Target} target */
 function unitOf({ metric }) {
   if (metric === "share") return "%";
+  if (metric === "rate") return "tokens/s";
   return metric === "size" || metric === "memory" ? "B" : "×";
 }
 
@@ -155,6 +158,8 @@ function textOf(target, variant) {
   switch (target.metric) {
     case "share":
       return `${sign} ${percent(limit)} of the ceiling${aim === undefined ? "" : ` (aim ${percent(aim)})`}`;
+    case "rate":
+      return `${target.workload} ${sign} ${limit} tokens/s`;
     case "speedup":
       return `${multiple} ${target.over?.length === 1 ? over : `the faster of ${over}`}`;
     case "threads":

@@ -18,5 +18,6 @@ export const size = (bytes) => (bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` 
 export function verdictValue({ value, unit }) {
   if (value === undefined) return "not measured";
   if (unit === "%") return percent(value);
+  if (unit === "tokens/s") return `${Math.round(value)} ${unit}`;
   return unit === "B" ? size(value) : multiple(value);
 }

@@ -11,9 +11,10 @@ const texts = {
     intro:
       "Milliseconds of a call, 12 heads × 64, float32, one thread; in brackets the share of what one core can do at most, measured in the same run.",
     calculation: "calculation",
+    tokens: (/** @type {string} */ count) => `${count} tokens/s`,
     native: " (native)",
     ceiling:
-      "The ceiling is the rate of multiply-adds that stay in registers, or, for decoding and a single row, of reading memory. Causal attention is counted by its visible half. Inputs and outputs are JavaScript arrays, copies included; weights and caches are where each library keeps them.",
+      "The ceiling is the rate of multiply-adds that stay in registers, or, for decoding, a decoder's token and a single row, of reading memory. Causal attention is counted by its visible half. Inputs and outputs are JavaScript arrays, copies included; weights and caches are where each library keeps them.",
     start: (/** @type {string} */ ours, /** @type {string} */ theirs) =>
       `\`createLookback()\` takes ${ours} ms in a fresh process; the first session of onnxruntime-web ${theirs} ms.`,
     size: (/** @type {string} */ wasm, /** @type {string} */ script) =>
@@ -32,15 +33,18 @@ const texts = {
       "linear-head": "linear, 1 row, 768 → 50257",
       layer: "whole causal layer, width 768, L = 512",
       "decode-4096": "decoding, 4096 cached keys",
+      "gpt2-step": "a token of a GPT-2, 124 million weights",
+      generate: "text of a model of 260,000 weights, greedy",
     },
   },
   zh: {
     heading: "性能",
     intro: "每次调用的毫秒数：12 个头 × 64，float32，单线程；括号内是占单核上限的比例，上限在同一次运行中测得。",
     calculation: "计算",
+    tokens: (/** @type {string} */ count) => `${count} 词元/秒`,
     native: "（原生）",
     ceiling:
-      "上限指数据一直留在寄存器里的乘加速率；解码和单行则指读取内存的速率。因果注意力只计可见的一半。输入和输出都是 JavaScript 数组，时间包含拷贝；权重和缓存放在各个库自己的位置。",
+      "上限指数据一直留在寄存器里的乘加速率；解码、解码器的一个词元和单行则指读取内存的速率。因果注意力只计可见的一半。输入和输出都是 JavaScript 数组，时间包含拷贝；权重和缓存放在各个库自己的位置。",
     start: (/** @type {string} */ ours, /** @type {string} */ theirs) =>
       `在全新的进程里，\`createLookback()\` 需要 ${ours} 毫秒；onnxruntime-web 的第一个会话需要 ${theirs} 毫秒。`,
     size: (/** @type {string} */ wasm, /** @type {string} */ script) =>
@@ -59,6 +63,8 @@ const texts = {
       "linear-head": "线性层，1 行，768 → 50257",
       layer: "完整的因果层，宽 768，L = 512",
       "decode-4096": "解码，缓存 4096 个键",
+      "gpt2-step": "GPT-2 的一个词元，1.24 亿个权重",
+      generate: "由 26 万个权重的模型生成文本，贪心",
     },
   },
 };
@@ -76,7 +82,11 @@ export function performanceSection(report, others, language) {
   const rows = names.flatMap(([id, name]) => {
     const found = rowsOf(report, id);
     if (!found) return [];
-    const cell = (/** @type {string} */ contestant) => cellOf(found.find((row) => row.contestant === contestant));
+    const cell = (/** @type {string} */ contestant) =>
+      cellOf(
+        found.find((row) => row.contestant === contestant),
+        language,
+      );
     return [[name, cell("lookback-simd"), cell("lookback-relaxed"), ...peers.map(cell)]];
   });
   const head = [
@@ -109,9 +119,14 @@ function rowsOf(report, id) {
   return found?.rows.filter((row) => row.workload === workload);
 }
 
-/** @param {Row | undefined} row */
-function cellOf(row) {
+/**
+ * @param {Row | undefined} row
+ * @param {Language} language
+ */
+function cellOf(row, language) {
   if (!row?.wall) return "–";
+  if (row.work?.tokens !== undefined && row.rate !== undefined)
+    return texts[language].tokens(Number(row.rate.toPrecision(2)).toLocaleString("en"));
   return `${time(row.wall.median)}${row.share === undefined ? "" : ` (${percent(row.share)})`}`;
 }
 
@@ -157,7 +172,10 @@ function sharesTable(reports, names, corner) {
       .join(" / ");
   return tableOf(
     [corner, ...reports.map(({ machine }) => machine.engine)],
-    names.map(([id, name]) => [name, ...reports.map((report) => shares(report, id))]),
+    names
+      // A text has no ceiling.
+      .filter(([id]) => reports.some((report) => rowsOf(report, id)?.some(({ share }) => share !== undefined)))
+      .map(([id, name]) => [name, ...reports.map((report) => shares(report, id))]),
   );
 }
 

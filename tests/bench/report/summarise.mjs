@@ -44,7 +44,7 @@ export function caseReport({ id, title }, workloads, raw) {
 
 /**
  * @param {RawRow} raw
- * @param {"GFLOP/s" | "GB/s"} unit
+ * @param {import("../core/types.ts").Unit} unit
  * @returns {Row}
  */
 function withRate({ samples, ...row }, unit) {
@@ -55,19 +55,20 @@ function withRate({ samples, ...row }, unit) {
   const named = { ...row, ...(reason && { reason }), role, ...(variant && { variant }), ...(threads && { threads }) };
   if (!samples || !row.work) return named;
   const wall = spreadOf(samples.wall);
-  const amount = unit === "GB/s" ? row.work.bytes : row.work.operations;
+  const { operations, bytes, tokens = 0 } = row.work;
+  const perMillisecond = (unit === "tokens/s" ? tokens : unit === "GB/s" ? bytes : operations) / wall.median;
   return {
     ...named,
     wall,
     ...(samples.cpu.length > 0 && (threads ?? 1) === 1 && { cpu: median(samples.cpu) }),
-    rate: amount / wall.median / 1e6,
+    rate: unit === "tokens/s" ? 1e3 * perMillisecond : perMillisecond / 1e6,
   };
 }
 
 /**
  * @param {Row} row one of ours
  * @param {readonly Row[]} others all of the workload
- * @param {"GFLOP/s" | "GB/s"} unit
+ * @param {import("../core/types.ts").Unit} unit
  * @returns {Pick<Row, "share" | "cpuShare" | "speedups">}
  */
 function compared(row, others, unit) {

@@ -63,7 +63,7 @@ function cellsOf(row, others, unit) {
     row.role === "ceiling" ? "" : chalk.bold(time(median)),
     row.role === "ceiling" ? "" : `${time(lowerQuartile)}–${time(upperQuartile)}`,
     row.role === "ceiling" || row.cpu === undefined ? "" : time(row.cpu),
-    `${row.rate?.toFixed(1)} ${unit}`,
+    `${row.rate?.toFixed(unit === "tokens/s" ? 0 : 1)} ${unit}`,
     row.share === undefined ? "" : percent(row.share),
     row.cpuShare === undefined ? "" : percent(row.cpuShare),
     ours("simd"),
