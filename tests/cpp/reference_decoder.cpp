@@ -19,22 +19,23 @@ double activated(Activation activation, double x) {
 
 class Model {
 public:
-  Model(const DecoderConfig& config, const DecoderTensors& tensors) : c(config), tensors_(tensors) {}
+  Model(const DecoderConfig& config, const DecoderTensors& tensors) : config_(config), tensors_(tensors) {}
 
   DecoderResult run(const std::vector<std::int32_t>& tokens) {
     Rows x;
     const std::vector<float>& table = *tensor(DecoderSlot::token_embedding, 0);
     for (std::size_t at = 0; at < tokens.size(); ++at) {
       Row row;
-      for (Index i = 0; i < c.embed_dim; ++i) {
-        double value = static_cast<double>(c.embed_scale) * table[tokens[at] * c.embed_dim + i];
-        if (c.learned_positions) value += (*tensor(DecoderSlot::position_embedding, 0))[at * c.embed_dim + i];
+      for (Index i = 0; i < config_.embed_dim; ++i) {
+        double value = static_cast<double>(config_.embed_scale) * table[tokens[at] * config_.embed_dim + i];
+        if (config_.learned_positions)
+          value += (*tensor(DecoderSlot::position_embedding, 0))[at * config_.embed_dim + i];
         row.push_back(value);
       }
       x.push_back(row);
     }
     DecoderResult result;
-    for (Index layer = 0; layer < c.layers; ++layer) {
+    for (Index layer = 0; layer < config_.layers; ++layer) {
       add(x, attention(x, layer, result), DecoderSlot::attention_post_norm_weight, layer);
       Rows mlp;
       for (const Row& row : x) mlp.push_back(perceptron(row, layer));
@@ -74,8 +75,8 @@ private:
     const std::vector<float>& weight = *tensor(weight_slot, layer);
     Row result;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const double factor = static_cast<double>(weight[i]) + (c.norm_weights_from_one ? 1.0 : 0.0);
-      result.push_back((x[i] - mean) / std::sqrt(variance + static_cast<double>(c.norm_epsilon)) * factor +
+      const double factor = static_cast<double>(weight[i]) + (config_.norm_weights_from_one ? 1.0 : 0.0);
+      result.push_back((x[i] - mean) / std::sqrt(variance + static_cast<double>(config_.norm_epsilon)) * factor +
                        (bias != nullptr ? (*bias)[i] : 0.0F));
     }
     return result;
@@ -83,28 +84,31 @@ private:
 
   void add(Rows& x, const Rows& rows, DecoderSlot post_norm, Index layer) const {
     for (std::size_t at = 0; at < x.size(); ++at) {
-      const Row row = c.post_norms ? norm(rows[at], c.norm, post_norm, nullptr, layer) : rows[at];
+      const Row row = config_.post_norms ? norm(rows[at], config_.norm, post_norm, nullptr, layer) : rows[at];
       for (std::size_t i = 0; i < row.size(); ++i) x[at][i] += row[i];
     }
   }
 
   bool sees_window_only(Index layer) const {
-    return c.window > 0 && layer >= c.first_windowed_layer && (c.full_every == 0 || (layer + 1) % c.full_every != 0);
+    return config_.window > 0 && layer >= config_.first_windowed_layer &&
+           (config_.full_every == 0 || (layer + 1) % config_.full_every != 0);
   }
 
   /// Norm of each head and turn by the position; plain rotary positions only.
   void prepare(Row& row, DecoderSlot norm_slot, std::size_t position, Index layer) const {
-    const auto width = static_cast<std::size_t>(c.head_dim);
+    const auto width = static_cast<std::size_t>(config_.head_dim);
     for (std::size_t from = 0; from < row.size(); from += width) {
       Row head(row.begin() + static_cast<Index>(from), row.begin() + static_cast<Index>(from + width));
-      if (c.query_key_norm) head = norm(head, NormKind::rms_norm, norm_slot, nullptr, layer);
-      const Index half = c.rotary.dims / 2;
-      const double base = sees_window_only(layer) && c.window_rotary_base > 0 ? c.window_rotary_base : c.rotary.base;
+      if (config_.query_key_norm) head = norm(head, NormKind::rms_norm, norm_slot, nullptr, layer);
+      const Index half = config_.rotary.dims / 2;
+      const double base =
+          sees_window_only(layer) && config_.window_rotary_base > 0 ? config_.window_rotary_base : config_.rotary.base;
       for (Index pair = 0; pair < half; ++pair) {
-        const double angle = static_cast<double>(position) *
-                             std::pow(base, -2.0 * static_cast<double>(pair) / static_cast<double>(c.rotary.dims));
-        double& a = head[static_cast<std::size_t>(c.rotary.interleaved ? 2 * pair : pair)];
-        double& b = head[static_cast<std::size_t>(c.rotary.interleaved ? 2 * pair + 1 : pair + half)];
+        const double angle =
+            static_cast<double>(position) *
+            std::pow(base, -2.0 * static_cast<double>(pair) / static_cast<double>(config_.rotary.dims));
+        double& a = head[static_cast<std::size_t>(config_.rotary.interleaved ? 2 * pair : pair)];
+        double& b = head[static_cast<std::size_t>(config_.rotary.interleaved ? 2 * pair + 1 : pair + half)];
         const double turned = a * std::cos(angle) - b * std::sin(angle);
         b = a * std::sin(angle) + b * std::cos(angle);
         a = turned;
@@ -116,7 +120,7 @@ private:
   Rows attention(const Rows& x, Index layer, DecoderResult& result) const {
     Rows queries, keys, values, output;
     for (std::size_t at = 0; at < x.size(); ++at) {
-      const Row row = norm(x[at], c.norm, DecoderSlot::attention_norm_weight,
+      const Row row = norm(x[at], config_.norm, DecoderSlot::attention_norm_weight,
                            tensor(DecoderSlot::attention_norm_bias, layer), layer);
       queries.push_back(map(row, DecoderSlot::query_weight, DecoderSlot::query_bias, layer));
       keys.push_back(map(row, DecoderSlot::key_weight, DecoderSlot::key_bias, layer));
@@ -125,30 +129,31 @@ private:
       prepare(keys[at], DecoderSlot::key_norm_weight, at, layer);
     }
     const std::size_t length = x.size();
-    const double scale = c.attention_scale != 0 ? static_cast<double>(c.attention_scale) : 1 / std::sqrt(c.head_dim);
+    const double scale =
+        config_.attention_scale != 0 ? static_cast<double>(config_.attention_scale) : 1 / std::sqrt(config_.head_dim);
     std::vector<double> shown;
-    Rows mixed(length, Row(static_cast<std::size_t>(c.heads * c.head_dim)));
-    for (Index h = 0; h < c.heads; ++h) {
-      const Index kv = h * c.kv_heads / c.heads;
+    Rows mixed(length, Row(static_cast<std::size_t>(config_.heads * config_.head_dim)));
+    for (Index h = 0; h < config_.heads; ++h) {
+      const Index kv = h * config_.kv_heads / config_.heads;
       for (std::size_t i = 0; i < length; ++i) {
         Row weights(length, 0.0);
-        const std::size_t window = static_cast<std::size_t>(c.window);
+        const std::size_t window = static_cast<std::size_t>(config_.window);
         const std::size_t first = sees_window_only(layer) && i + 1 > window ? i + 1 - window : 0;
         double sum = 0;
         for (std::size_t j = first; j <= i; ++j) {
           double score = 0;
-          for (Index d = 0; d < c.head_dim; ++d) {
-            score += queries[i][static_cast<std::size_t>(h * c.head_dim + d)] *
-                     keys[j][static_cast<std::size_t>(kv * c.head_dim + d)];
+          for (Index d = 0; d < config_.head_dim; ++d) {
+            score += queries[i][static_cast<std::size_t>(h * config_.head_dim + d)] *
+                     keys[j][static_cast<std::size_t>(kv * config_.head_dim + d)];
           }
-          weights[j] = std::exp(capped(scale * score, c.attention_softcap));
+          weights[j] = std::exp(capped(scale * score, config_.attention_softcap));
           sum += weights[j];
         }
         for (std::size_t j = 0; j < length; ++j) {
           weights[j] /= sum;
-          for (Index d = 0; d < c.head_dim; ++d) {
-            mixed[i][static_cast<std::size_t>(h * c.head_dim + d)] +=
-                weights[j] * values[j][static_cast<std::size_t>(kv * c.head_dim + d)];
+          for (Index d = 0; d < config_.head_dim; ++d) {
+            mixed[i][static_cast<std::size_t>(h * config_.head_dim + d)] +=
+                weights[j] * values[j][static_cast<std::size_t>(kv * config_.head_dim + d)];
           }
         }
         shown.insert(shown.end(), weights.begin(), weights.end());
@@ -161,29 +166,31 @@ private:
   }
 
   Row perceptron(const Row& x, Index layer) const {
-    const Row row = norm(x, c.norm, DecoderSlot::mlp_norm_weight, tensor(DecoderSlot::mlp_norm_bias, layer), layer);
+    const Row row =
+        norm(x, config_.norm, DecoderSlot::mlp_norm_weight, tensor(DecoderSlot::mlp_norm_bias, layer), layer);
     Row up = map(row, DecoderSlot::up_weight, DecoderSlot::up_bias, layer);
-    const Row gate = c.gated ? map(row, DecoderSlot::gate_weight, DecoderSlot::gate_bias, layer) : Row();
+    const Row gate = config_.gated ? map(row, DecoderSlot::gate_weight, DecoderSlot::gate_bias, layer) : Row();
     for (std::size_t i = 0; i < up.size(); ++i) {
-      up[i] = c.gated ? activated(c.activation, gate[i]) * up[i] : activated(c.activation, up[i]);
+      up[i] = config_.gated ? activated(config_.activation, gate[i]) * up[i] : activated(config_.activation, up[i]);
     }
     return map(up, DecoderSlot::down_weight, DecoderSlot::down_bias, layer);
   }
 
   std::vector<double> logits_of(const Rows& x) const {
     std::vector<double> result;
-    const DecoderSlot head = c.tied_head ? DecoderSlot::token_embedding : DecoderSlot::head;
+    const DecoderSlot head = config_.tied_head ? DecoderSlot::token_embedding : DecoderSlot::head;
     for (const Row& own : x) {
-      const Row row = norm(own, c.norm, DecoderSlot::final_norm_weight, tensor(DecoderSlot::final_norm_bias, 0), 0);
+      const Row row =
+          norm(own, config_.norm, DecoderSlot::final_norm_weight, tensor(DecoderSlot::final_norm_bias, 0), 0);
       // The head has no bias: a slot of another kind, which no tensor of this key has.
       for (const double logit : map(row, head, static_cast<DecoderSlot>(-1), 0)) {
-        result.push_back(capped(logit, c.logit_softcap));
+        result.push_back(capped(logit, config_.logit_softcap));
       }
     }
     return result;
   }
 
-  const DecoderConfig& c;
+  const DecoderConfig& config_;
   const DecoderTensors& tensors_;
 };
 
