@@ -39,6 +39,7 @@ export type ErrorCode =
   // Caches
   | "cache-mismatch"
   | "cache-full"
+  | "cache-busy"
   | "evicted"
   | "rolling-window"
   | "invalid-cache"

@@ -46,6 +46,12 @@ describe("stories260K", () => {
     expect(result.steps.map((step: { candidates: { id: number }[] }) => step.candidates[0]!.id)).toEqual(result.ids);
   });
 
+  test("generate takes an empty prompt, which begins a new text, and one in any script", async () => {
+    expect((await lookback("generate", ...files, "", "-n", "5")).stdout).toBe("Once upon a time,\n");
+    const { stdout } = await lookback("generate", ...files, "-n", "3", "--", "-从前🎈");
+    expect(stdout.startsWith("-从前🎈")).toBe(true);
+  });
+
   test("generate --stop ends before the text", async () => {
     const { stdout } = await lookback("generate", ...files, "Once upon a time", "--stop", " girl");
     expect(stdout).toBe("Once upon a time, there was a little\n");
@@ -161,6 +167,42 @@ describe("what goes wrong is one line", () => {
       2,
       /--max-tokens.*'many' is invalid.*whole number/,
       () => [...["generate", folder, "hello", "-n", "many"]],
+    ],
+    [
+      "a share above 1",
+      2,
+      /--top-p.*'2' is invalid.*above 0 and at most 1/,
+      () => ["generate", folder, "hello", "--top-p", "2"],
+    ],
+    ["a share below 0", 2, /--min-p.*from 0 to 1/, () => ["generate", folder, "hello", "--min-p", "-0.1"]],
+    ["a penalty of 0", 2, /penalty.*> 0/, () => ["generate", folder, "hello", "--repetition-penalty", "0"]],
+    ["an empty stop string", 2, /--stop.*not be empty/, () => ["generate", folder, "hello", "--stop", ""]],
+    [
+      "layers that are none",
+      2,
+      /--layer.*whole number.*\(0,2\), or all/,
+      () => ["attend", folder, "x", "--layer", "0,"],
+    ],
+    [
+      "candidates for nobody",
+      2,
+      /--candidates belongs to --json/,
+      () => ["generate", folder, "x", "--candidates", "3"],
+    ],
+    ["a text that looks like an option", 2, /'-hello'.*behind --/, () => ["generate", folder, "-hello"]],
+    ["no model's name", 1, /folder's path or URL.*received ""/, () => ["generate", "", "hello"]],
+    ["a host that does not answer", 1, /fetch failed \(.+\)/, () => ["inspect", "http://127.0.0.1:1/x"]],
+    [
+      "a .bin file's URL with a query",
+      1,
+      /tokenizer\.json is no tokenizer\.bin/,
+      () => [...["inspect", "http://127.0.0.1:1/a.bin?download=true", "--tokenizer", join(folder, "tokenizer.json")]],
+    ],
+    [
+      "a name that a terminal would obey",
+      1,
+      /\uFFFD\[31m x\/config\.json is missing/,
+      () => ["inspect", "/no/\u001b[31m\nx"],
     ],
     ["a cache of another kind", 2, /--cache.*f32, int8/, () => ["generate", folder, "hello", "--cache", "f16"]],
     ["a .bin file alone", 2, /name its tokenizer with --tokenizer/, () => ["inspect", "x.bin"]],

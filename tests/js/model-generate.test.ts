@@ -69,7 +69,7 @@ describe("it ends", () => {
 
   test("with the context: the last token is the one after the last position", async () => {
     const prompt = model.encode("hello");
-    const run = model.generate(prompt, { maxTokens: 1000, topK: 20, seed: 1 });
+    const run = model.generate(prompt, { maxTokens: Infinity, topK: 20, seed: 1 });
     const steps = await all(run);
     expect(steps.at(-1)!.finish).toBe("context");
     expect(prompt.length + steps.length).toBe(CONFIG.n_positions + 1);
@@ -267,7 +267,14 @@ describe("memory", () => {
       caught(() => other.cache()),
       "disposed",
     );
-    expectError(await rejected(run.text()), "disposed");
+    for (const use of [
+      () => other.encode("x"),
+      () => other.decode([1]),
+      () => other.tokenize("x"),
+      () => other.inspect(),
+    ])
+      expectError(caught(use), "disposed", "The model");
+    expectError(await rejected(run.text()), "disposed", "The model");
   });
 });
 
@@ -296,6 +303,14 @@ describe("B4: refusals", () => {
     ["top_k", "unknown-option", ["'topK'"], () => loose().generate("x", { top_k: 3 })],
     ["maxTokens 0", "bad-option", ["maxTokens", "0"], () => model.generate("x", { maxTokens: 0 })],
     ["a negative temperature", "bad-option", ["temperature"], () => model.generate("x", { temperature: -1 })],
+    [
+      "a temperature that is no float32",
+      "bad-option",
+      ["float32", "1e+39"],
+      () => model.generate("x", { temperature: 1e39 }),
+    ],
+    ["a topP that is 0 as float32", "bad-option", ["topP", "1e-60"], () => model.generate("x", { topP: 1e-60 })],
+    ["a penalty of 0", "bad-option", ["repetitionPenalty", "0"], () => model.generate("x", { repetitionPenalty: 0 })],
     ["topP 0", "bad-option", ["topP", "0"], () => model.generate("x", { topP: 0 })],
     ["minP 2", "bad-option", ["minP", "2"], () => model.generate("x", { minP: 2 })],
     ["an empty stop string", "bad-option", ["stop"], () => model.generate("x", { stop: [""] })],
@@ -307,6 +322,7 @@ describe("B4: refusals", () => {
       () => model.generate("x", { candidates: 999 }),
     ],
     ["an empty prompt", "bad-option", ["empty"], () => model.generate("")],
+    ["a prompt that is a number", "bad-option", ["prompt 1", "text or a list"], () => loose().generate(["x", 5])],
     ["no prompt", "bad-option", ["prompt"], () => loose().generate()],
     ["a prompt that is too long", "context-exceeded", ["97", "96"], () => model.generate(new Array(97).fill(1))],
     ["a token that does not exist", "token-out-of-range", ["287", "[1] is 288"], () => model.generate([1, 288])],

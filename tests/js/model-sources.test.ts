@@ -132,6 +132,11 @@ describe("llama2.c's files", () => {
     expectError(error, "invalid-tokenizer", "511", "512");
   });
 
+  test("that were exchanged are recognised", async () => {
+    const error = await rejected(loadDecoder(lb, { weights: tokenizer(), tokenizer: weights() }));
+    expectError(error, "invalid-tokenizer", "tokenizer is a model", "exchanged");
+  });
+
   test("of another version are refused", async () => {
     const bytes = weights();
     new Int32Array(bytes.buffer, 0, 2).set([0x616b3432, 2]);
@@ -245,6 +250,9 @@ describe("B4: sources that are none", () => {
     ["nothing", undefined, "bad-option", ["folder's path or URL", "undefined"]],
     ["a number", 7, "bad-option", ["weights, tokenizer", "7"]],
     ["a single file", "model.bin", "bad-option", ["one file", "weights: "]],
+    ["a single file behind a URL", "http://127.0.0.1:1/model.bin?download=true", "bad-option", ["one file"]],
+    ["an empty path", "", "bad-option", ["folder's path or URL", '""']],
+    ["an empty path among two", { weights: "", tokenizer: "y" }, "bad-option", ["weights must be", '""']],
     ["weights alone", { weights: "x" }, "bad-option", ["tokenizer is missing"]],
     ["a misspelt key", { weights: "x", tokeniser: "y" }, "unknown-option", ["'tokenizer'"]],
     ["texts in a list", ["x"], "bad-option", ["a File"]],
@@ -255,7 +263,12 @@ describe("B4: sources that are none", () => {
       "model-unreachable",
       ["/nowhere/at/all/config.json", "no such file"],
     ],
-    ["a host that is not there", "http://127.0.0.1:1/x", "model-unreachable", ["http://127.0.0.1:1/x/config.json"]],
+    [
+      "a host that is not there",
+      "http://127.0.0.1:1/x",
+      "model-unreachable",
+      ["http://127.0.0.1:1/x/config.json", "fetch failed ("],
+    ],
   ];
 
   test.each(refusals)("%s", async (_what, source, code, shown) => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { createLookback } from "lookback";
 import { loadDecoder } from "lookback/model";
-import { tokenTexts } from "../../dist/model/tokenizer.js";
+import { type TextTokenizer, tokenTexts } from "../../dist/model/tokenizer.js";
 import { makeJsonTokenizer } from "../../dist/model/tokenizer-json.js";
 import { Llama2cTokenizer } from "../../dist/model/tokenizer-llama2c.js";
 import { filesOf, gpt2Shapes, randomTensors, tokenizerJson, VOCABULARY } from "./support/model-folders.ts";
@@ -164,4 +164,48 @@ test("model.encode, decode and tokenize are the tokenizer's", async () => {
   expect(model.decode([VOCABULARY - 1])).toBe("");
   expect(model.decode([VOCABULARY - 1], { special: true })).toBe("<|end|>");
   lb.dispose();
+});
+
+describe("a stream that begins within a character", () => {
+  const bytesOf = (text: string) => Array.from(new TextEncoder().encode(text));
+  /** The text of `ids` behind a context that ends after the first `cut` of them. */
+  const told = (tokenizer: TextTokenizer, ids: readonly number[], cut: number) => {
+    const stream = tokenizer.stream(ids.slice(0, cut));
+    return (
+      ids
+        .slice(cut)
+        .map((id) => stream.push(id))
+        .join("") + stream.end()
+    );
+  };
+
+  test("tells it when it is complete, and all that follows: tokenizer.json", async () => {
+    const tokenizer = await makeJsonTokenizer(tokenizerJson(), {}, "tokenizer.json");
+    const ids = tokenizer.encode("xx🎉 and more 日本", false);
+    const cuts = ids.map((_, cut) => told(tokenizer, ids, cut));
+    expect(cuts.slice(2, 6)).toEqual(["🎉", "🎉", "🎉", "🎉"].map((one) => `${one} and more 日本`));
+    expect(cuts[6]).toBe(" and more 日本");
+    // A replacement character of the user's is none that waits.
+    const own = tokenizer.encode("\uFFFDé", false);
+    expect(told(tokenizer, own, 3)).toBe("é");
+  });
+
+  if (!storiesPresent) {
+    test.skip(STORIES_MISSING, () => {});
+    return;
+  }
+  test("tells it when it is complete: tokenizer.bin", () => {
+    const tokenizer = new Llama2cTokenizer(readStories("tok512.bin"), "tok512.bin");
+    const ids = bytesOf("🎉日!").map((byte) => byte + 3);
+    expect(ids.map((_, cut) => told(tokenizer, ids, cut))).toEqual([
+      "🎉日!",
+      "🎉日!",
+      "🎉日!",
+      "🎉日!",
+      "日!",
+      "日!",
+      "日!",
+      "!",
+    ]);
+  });
 });

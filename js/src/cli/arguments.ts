@@ -12,9 +12,19 @@ const numberOf =
 export const count = numberOf("a whole number ≥ 0", (n) => Number.isSafeInteger(n) && n >= 0);
 export const positiveCount = numberOf("a whole number ≥ 1", (n) => Number.isSafeInteger(n) && n >= 1);
 export const decimal = numberOf("a number ≥ 0", (n) => n >= 0 && n < Infinity);
+export const positiveDecimal = numberOf("a number > 0", (n) => n > 0 && n < Infinity);
+export const share = numberOf("a number from 0 to 1", (n) => n >= 0 && n <= 1);
+export const positiveShare = numberOf("a number above 0 and at most 1", (n) => n > 0 && n <= 1);
 
 /** 'all', or whole numbers with commas between them. */
-export const choice = (text: string): "all" | number[] => (text === "all" ? text : text.split(",").map(count));
+export function choice(text: string): "all" | number[] {
+  if (text === "all") return text;
+  if (/^\d+(,\d+)*$/.test(text)) return text.split(",").map(Number);
+  throw new InvalidArgumentError("It must be a whole number, several with commas between them (0,2), or all.");
+}
 
 /** An option that may come several times. */
-export const collected = (text: string, before: string[] | undefined): string[] => [...(before ?? []), text];
+export function collected(text: string, before: string[] | undefined): string[] {
+  if (text === "") throw new InvalidArgumentError("It must not be empty.");
+  return [...(before ?? []), text];
+}

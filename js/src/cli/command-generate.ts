@@ -1,6 +1,6 @@
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CacheDtype, GenerateOptions, GenerationStep, Model } from "../model/node.js";
-import { collected, count, decimal, positiveCount } from "./arguments.js";
+import { collected, count, decimal, positiveCount, positiveDecimal, positiveShare, share } from "./arguments.js";
 import { type ModelOptions, type Opened, weightOption, withModel } from "./open-model.js";
 import { printable } from "./printable.js";
 import { detectTerminal } from "./terminal.js";
@@ -37,18 +37,20 @@ export const addGenerate = (program: Command): Command =>
     .option("-n, --max-tokens <n>", "new tokens at most", positiveCount, 256)
     .option("-t, --temperature <t>", "0 takes the most probable token (the default)", decimal)
     .option("--top-k <k>", "choose among the k most probable", count)
-    .option("--top-p <p>", "… among the fewest whose probabilities reach p", decimal)
-    .option("--min-p <p>", "… among those with p times the largest probability", decimal)
-    .option("--repetition-penalty <r>", "above 1: repeat less", decimal)
+    .option("--top-p <p>", "… among the fewest whose probabilities reach p", positiveShare)
+    .option("--min-p <p>", "… among those with p times the largest probability", share)
+    .option("--repetition-penalty <r>", "above 1: repeat less", positiveDecimal)
     .option("--seed <n>", "the same seed, the same text", count)
     .option("--stop <text>", "end before this text; may be given several times", collected)
     .option("--candidates <n>", "with --json: the most probable tokens of each step, and its entropy", count)
     .addOption(new Option("--cache <type>", "how keys and values are remembered").choices(["f32", "int8"]))
     .option("--json", "print one JSON object")
     .addHelpText("after", EXAMPLES)
-    .action((model: string, prompt: string, options: Options) =>
-      withModel(model, options, (opened) => generate(opened, prompt, options)),
-    );
+    .action((model: string, prompt: string, options: Options) => {
+      if (options.candidates !== undefined && !options.json)
+        throw new InvalidArgumentError("--candidates belongs to --json.");
+      return withModel(model, options, (opened) => generate(opened, prompt, options));
+    });
 
 async function generate({ model, signal }: Opened, prompt: string, options: Options): Promise<void> {
   const { tokenizer: _t, dtype: _d, json, candidates, ...wanted } = options;
@@ -65,7 +67,7 @@ async function generate({ model, signal }: Opened, prompt: string, options: Opti
     process.stdout.write("\n");
     const { newTokens, tokensPerSecond } = run.stats;
     if (process.stderr.isTTY)
-      process.stderr.write(terminal.paint.dim(`${newTokens} tokens, ${tokensPerSecond.toFixed(1)} per second\n`));
+      process.stderr.write(`${terminal.paint.dim(`${newTokens} tokens, ${tokensPerSecond.toFixed(1)} per second`)}\n`);
   }
 }
 

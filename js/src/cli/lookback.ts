@@ -5,6 +5,7 @@ import { Command, CommanderError } from "commander";
 import { addAttend } from "./command-attend.js";
 import { addGenerate } from "./command-generate.js";
 import { addInspect } from "./command-inspect.js";
+import { printable } from "./printable.js";
 
 const FAILED = 1;
 const USAGE = 2;
@@ -37,8 +38,21 @@ function program(): Command {
   return root;
 }
 
+const hintOf = ({ code }: CommanderError): string =>
+  code === "commander.unknownOption"
+    ? "see lookback --help; a text that begins with - comes last, behind --"
+    : "see lookback --help";
+
 function fail(code: number, message: string): void {
-  console.error(`lookback: ${message.replace(/^error: /, "").trim()}`);
+  // Names in files can hold anything: one line, and nothing that a terminal obeys.
+  console.error(
+    `lookback: ${printable(
+      message
+        .replace(/^error: /, "")
+        .trim()
+        .replace(/\s+/g, " "),
+    )}`,
+  );
   process.exitCode = code;
 }
 
@@ -49,7 +63,7 @@ async function main(): Promise<void> {
     if (error instanceof CommanderError) {
       // Help and version are no errors; help in place of a command is.
       if (error.code === "commander.help") process.exitCode = USAGE;
-      else if (error.exitCode !== 0) fail(USAGE, `${error.message.replace("\n", " ")} (see lookback --help)`);
+      else if (error.exitCode !== 0) fail(USAGE, `${error.message} (${hintOf(error)})`);
       return;
     }
     const { name, message } = error instanceof Error ? error : { name: "", message: String(error) };

@@ -20,7 +20,8 @@ export interface Opened {
 }
 
 function sourceOf(model: string, tokenizer: string | undefined): ModelSource {
-  const isFile = /\.bin$/i.test(model);
+  // A URL may have a query behind it.
+  const isFile = /\.bin$/i.test(model.replace(/^(https?:[^?#]*)[?#].*$/i, "$1"));
   if (isFile && tokenizer === undefined)
     throw new InvalidArgumentError(`${model} is a file of llama2.c: name its tokenizer with --tokenizer FILE.`);
   if (!isFile && tokenizer !== undefined)
@@ -54,7 +55,14 @@ async function load(
   signal: AbortSignal,
 ): Promise<Model> {
   const bar = new SingleBar(
-    { format: "loading {bar} {percentage}% {file}", clearOnComplete: true, hideCursor: true, stream: process.stderr },
+    {
+      // The percents are worth more than the bar.
+      barsize: Math.min(40, Math.max(4, (process.stderr.columns || 80) - 32)),
+      format: "loading {bar} {percentage}% {file}",
+      clearOnComplete: true,
+      hideCursor: true,
+      stream: process.stderr,
+    },
     Presets.shades_classic,
   );
   try {

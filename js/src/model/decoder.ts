@@ -37,13 +37,13 @@ export class Decoder extends Owned {
   readonly #unwritten = new Map<string, number>();
 
   constructor(heap: Heap, settings: DecoderSettings, format: WeightFormat = { dtype: "f32" }) {
-    super(heap, "The decoder");
+    super(heap, "The model");
     this.heap = heap;
     this.settings = Object.freeze({ ...settings });
     const config = toRaw(settings, format);
     const bytes = heap.raw.decoderBytes(config);
-    checkBytes(bytes, "The decoder's weights");
-    const block = heap.own(this, bytes, "the decoder's weights");
+    checkBytes(bytes, "The model's weights");
+    const block = heap.own(this, bytes, "the model's weights");
     const status = heap.raw.decoderCreate(config, block.address);
     if (status) {
       heap.release(block);

@@ -30,9 +30,25 @@ function zeros(dims: number[], what: string): Tensor {
 
 /**
  * Appends rows of tokens to a session, in pieces of at most `session.config.chunk`, between which it yields; gives what all pieces
- * together give. Rows may differ in length; where a shorter one has no token there are zeros.
+ * together give. Rows may differ in length; where a shorter one has no token there are zeros. What fails, or is given up, is taken back.
  */
 export function* feed(
+  session: DecoderSession,
+  rows: readonly (readonly number[])[],
+  request: FeedRequest,
+): Generator<undefined, Fed, undefined> {
+  const before = session.lengths;
+  let whole = false;
+  try {
+    const fed = yield* feedPieces(session, rows, request);
+    whole = true;
+    return fed;
+  } finally {
+    if (!whole && !session.disposed) session.rewind(before);
+  }
+}
+
+function* feedPieces(
   session: DecoderSession,
   rows: readonly (readonly number[])[],
   request: FeedRequest,

@@ -1,15 +1,5 @@
 import { fail, kindOf, refuse } from "../errors.js";
-import {
-  count,
-  flag,
-  integer,
-  later,
-  notNegative,
-  number,
-  positive,
-  positiveInteger,
-  readOptions,
-} from "../options.js";
+import { count, flag, integer, later, number, type Reader, readOptions } from "../options.js";
 import type { Decoder } from "./decoder.js";
 import { OwnedModelCache } from "./model-cache.js";
 import { type Chosen, readChosen, readSignal } from "./requests.js";
@@ -17,12 +7,15 @@ import type { DecoderSession } from "./session.js";
 import type { CacheDtype, GenerateOptions } from "./types.js";
 
 const GENERATE = {
-  maxTokens: positiveInteger,
-  temperature: notNegative,
+  maxTokens: number(
+    "an integer ≥ 1, or Infinity for no limit",
+    (n) => n === Infinity || (Number.isSafeInteger(n) && n >= 1),
+  ),
+  temperature: single("0 (the most probable token) or above", (t) => t >= 0),
   topK: count,
-  topP: number("a number above 0 and at most 1", (p) => p > 0 && p <= 1),
-  minP: number("a number from 0 to 1", (p) => p >= 0 && p <= 1),
-  repetitionPenalty: positive,
+  topP: single("above 0 and at most 1", (p) => p > 0 && p <= 1),
+  minP: single("from 0 to 1", (p) => p >= 0 && p <= 1),
+  repetitionPenalty: single("above 0 (1 = none)", (r) => r > 0),
   seed: readSeeds,
   stop: readStops,
   weights: later<unknown>(),
@@ -82,6 +75,12 @@ export function planGeneration(given: GenerateOptions | unknown, decoder: Decode
     session: cache === "f32" || cache === "int8" ? undefined : OwnedModelCache.read(cache, decoder, batch),
     signal: options.signal,
   };
+}
+
+/** The core computes with float32, where very small numbers are 0 and very large ones infinite. */
+function single(accepted: string, accepts: (value: number) => boolean): Reader<number> {
+  const fits = (value: number) => Number.isFinite(Math.fround(value)) && accepts(Math.fround(value));
+  return number(`a float32 number ${accepted}`, fits);
 }
 
 function readSeeds(value: unknown, where: string): number[] {

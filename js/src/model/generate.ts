@@ -1,9 +1,9 @@
-import { fail } from "../errors.js";
+import { fail, show } from "../errors.js";
 import { breathe } from "./breath.js";
 import type { Decoder } from "./decoder.js";
 import { feed } from "./feed.js";
 import type { GenerationPlan } from "./generate-options.js";
-import { makeSession } from "./model-cache.js";
+import { makeSession, refuseBusy } from "./model-cache.js";
 import type { Sampler } from "./sampler.js";
 import type { DecoderSession, LayerWeights } from "./session.js";
 import { StopText } from "./stop-text.js";
@@ -34,6 +34,8 @@ export class RunningGeneration implements Generation {
   readonly #tools: GenerationTools;
   readonly #plan: GenerationPlan;
   readonly #rows: readonly Row[];
+  /** Tokens of each row that the cache held before. */
+  readonly #held: readonly number[];
   readonly #steps: AsyncGenerator<GenerationStep, void, undefined>;
 
   constructor(tools: GenerationTools, plan: GenerationPlan, prompts: readonly (readonly number[])[]) {
@@ -42,6 +44,7 @@ export class RunningGeneration implements Generation {
     this.#plan = plan;
     const held = plan.session?.lengths ?? prompts.map(() => 0);
     const room = Math.min(contextLength, plan.session?.config.capacity ?? contextLength);
+    this.#held = held;
     prompts.forEach((ids, row) => {
       if (ids.length === 0) fail("bad-option", `generate: prompt ${row} is empty: there is no token to start from.`);
       if (held[row]! + ids.length > room) {
@@ -85,8 +88,10 @@ export class RunningGeneration implements Generation {
     const longest = this.#rows.reduce((most, { ids }) => Math.max(most, ids.length), 0);
     const capacity = Math.min(decoder.settings.contextLength, longest + plan.maxTokens);
     plan.signal?.throwIfAborted();
+    this.#checkCache(plan.session);
     const session = plan.session ?? makeSession(decoder, this.#rows.length, capacity, plan.dtype);
     let sampler: Sampler | undefined;
+    session.busy = true;
     try {
       sampler = this.#makeSampler(session);
       const start = performance.now();
@@ -105,10 +110,23 @@ export class RunningGeneration implements Generation {
         if (pause) await pause;
       }
     } finally {
+      session.busy = false;
       sampler?.dispose();
       if (plan.session === undefined) session.dispose();
       else this.#leave(session);
     }
+  }
+
+  /** Between generate() and the first step, another text may have used the cache. */
+  #checkCache(cache: DecoderSession | undefined): void {
+    if (!cache) return;
+    const { lengths } = cache;
+    refuseBusy(cache);
+    if (lengths.some((length, row) => length !== this.#held[row]))
+      fail(
+        "cache-mismatch",
+        `generate: the cache held ${show(this.#held)} tokens when it was called, and ${show(lengths)} when it began.`,
+      );
   }
 
   #makeSampler(session: DecoderSession): Sampler {
@@ -129,9 +147,9 @@ export class RunningGeneration implements Generation {
       this.#rows.map(({ ids }) => ids.slice(0, -1)),
       { logits: "none" },
     );
-    while (!steps.next().done) {
-      this.#plan.signal?.throwIfAborted();
+    for (const _ of steps) {
       await breathe();
+      this.#plan.signal?.throwIfAborted();
     }
   }
 
@@ -203,13 +221,18 @@ export class RunningGeneration implements Generation {
     if (asked) step.entropy = entropy;
   }
 
-  /** A cache that goes on holds everything that was said. */
+  /** A cache that goes on holds everything that was said; nothing new where nothing was. */
   #leave(session: DecoderSession): void {
-    if (session.disposed || this.stats.newTokens === 0) return;
-    const lengths = session.lengths;
-    const room = Math.min(session.config.capacity, this.#tools.decoder.settings.contextLength);
-    const fits = lengths.map((length) => length < room);
-    if (fits.includes(true)) this.#append(session, fits, "none");
+    const { decoder } = this.#tools;
+    if (session.disposed || decoder.disposed) return;
+    if (this.stats.newTokens === 0) {
+      session.rewind(this.#held);
+      return;
+    }
+    const room = Math.min(session.config.capacity, decoder.settings.contextLength);
+    const said = this.#rows.map(({ ids }, row) => Math.min(this.#held[row]! + ids.length, room));
+    const misses = session.lengths.map((length, row) => length < said[row]!);
+    if (misses.includes(true)) this.#append(session, misses, "none");
   }
 }
 

@@ -11,6 +11,12 @@ const CONFIG = { batch: positiveInteger, capacity: positiveInteger, dtype: oneOf
 export const makeSession = (decoder: Decoder, batch: number, capacity: number, dtype: CacheDtype): DecoderSession =>
   decoder.session({ batch, capacity, chunk: Math.min(CHUNK, capacity), dtype });
 
+/** One text at a time: tokens of two would alternate. */
+export function refuseBusy({ busy }: DecoderSession): void {
+  if (busy)
+    fail("cache-busy", "A generation goes on with this cache; wait for its end, leave its loop, or give each its own.");
+}
+
 export class OwnedModelCache implements ModelCache {
   readonly batch: number;
   readonly capacity: number;
@@ -32,7 +38,8 @@ export class OwnedModelCache implements ModelCache {
     const session = value.#session;
     if (session.decoder !== decoder) fail("other-instance", "The cache belongs to another model.");
     if (value.batch !== batch) fail("cache-mismatch", `The cache has batch ${value.batch}, the call ${batch}.`);
-    session.block("The cache"); // throws where it was disposed of
+    session.block(); // throws where it was disposed of
+    refuseBusy(session);
     return session;
   }
 
@@ -50,10 +57,12 @@ export class OwnedModelCache implements ModelCache {
 
   truncate(length: number): void {
     if (!Number.isInteger(length) || length < 0) refuse("bad-option", "truncate: the length", "an integer ≥ 0", length);
+    refuseBusy(this.#session);
     this.#session.truncate(Math.min(length, this.length));
   }
 
   reset(): void {
+    refuseBusy(this.#session);
     this.#session.reset();
   }
 

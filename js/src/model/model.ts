@@ -50,14 +50,16 @@ export class LoadedModel implements Model {
     const plan = planGeneration(options, this.#decoder, prompts.length);
     // What goes on does not begin anew.
     const special = plan.session === undefined || plan.session.lengths.every((length) => length === 0);
-    const ids = prompts.map((one, row) => this.#ids(one, isBatch(prompt) ? `prompt ${row}` : "the prompt", special));
+    const ids = prompts.map((one, row) =>
+      this.#ids(one, isBatch(prompt) ? `generate: prompt ${row}` : "generate: the prompt", special),
+    );
     const tools = { decoder: this.#decoder, tokenizer: this.#tokenizer, endIds: this.#endIds };
     return new RunningGeneration(tools, plan, ids);
   }
 
   forward(ids: unknown, given?: unknown): ForwardResult {
     this.#alive();
-    const rows = (isBatch(ids) ? ids : [ids]).map((row) => this.#ids(row, "forward: ids", false));
+    const rows = (isBatch(ids) ? ids : [ids]).map((row) => readIds(row, this.config.vocabSize, "forward: ids"));
     if (rows.some(({ length }) => length === 0)) fail("bad-option", "forward: ids: a row has no tokens.");
     const { logits = "last", weights, lens, cache } = readOptions(given, FORWARD, "forward");
     const { settings } = this.#decoder;
@@ -74,7 +76,7 @@ export class LoadedModel implements Model {
     this.#alive();
     const { settings } = this.#decoder;
     const chosen = readChosen(readOptions(given, ATTEND, "attend"), settings, "attend");
-    const ids = this.#ids(text, "the text", true);
+    const ids = this.#ids(text, "attend: the text", true);
     if (ids.length === 0) fail("bad-option", "attend: the text has no tokens.");
     const weights = this.#inSession(undefined, [ids], (session) => {
       return atOnce(feed(session, [ids], { logits: "none", weights: chosen })).weights!;
@@ -94,16 +96,19 @@ export class LoadedModel implements Model {
   }
 
   encode(text: unknown, given?: unknown): number[] {
+    this.#alive();
     const { special = true } = readOptions(given, SPECIAL, "encode");
     return this.#encode(text, "encode: the text", special);
   }
 
   decode(ids: unknown, given?: unknown): string {
+    this.#alive();
     const { special = false } = readOptions(given, SPECIAL, "decode");
     return this.#tokenizer.decode(readIds(ids, this.config.vocabSize, "decode: ids"), special);
   }
 
   tokenize(text: unknown, given?: unknown): string[] {
+    this.#alive();
     const { special = true } = readOptions(given, SPECIAL, "tokenize");
     return tokenTexts(this.#tokenizer, this.#encode(text, "tokenize: the text", special));
   }
@@ -114,6 +119,7 @@ export class LoadedModel implements Model {
   }
 
   inspect(given?: unknown): ModelInfo {
+    this.#alive();
     const { context = this.config.contextLength } = readOptions(given, { context: positiveInteger }, "inspect");
     if (context > this.config.contextLength)
       refuse("bad-option", "inspect: context", `at most the model's context, ${this.config.contextLength}`, context);
@@ -152,7 +158,7 @@ export class LoadedModel implements Model {
   }
 
   #alive(): void {
-    this.#decoder.block("The model");
+    this.#decoder.block();
   }
 
   /** `use` with the given session, or with one for the time of it. */
@@ -176,7 +182,7 @@ export class LoadedModel implements Model {
 
   #ids(prompt: unknown, where: string, special: boolean): number[] {
     if (typeof prompt === "string") return this.#encode(prompt, where, special);
-    return readIds(prompt, this.config.vocabSize, where);
+    return readIds(prompt, this.config.vocabSize, where, "a text or a list of token ids");
   }
 
   #encode(text: unknown, where: string, special: boolean): number[] {

@@ -1,5 +1,5 @@
 import { fail } from "../errors.js";
-import type { ByteReader, ByteSource } from "./bytes.js";
+import { type ByteReader, type ByteSource, MemoryReader } from "./bytes.js";
 import type { OpenedModel } from "./opened.js";
 import { pourTensor } from "./pour.js";
 import { type DecoderSettings, PLAIN } from "./settings.js";
@@ -33,10 +33,7 @@ export async function openLlama2c(
   tokenizer: ByteSource,
   signal: AbortSignal | undefined,
 ): Promise<OpenedModel> {
-  const words = new Llama2cTokenizer(
-    await readWhole(await mustOpen(tokenizer, signal), MOST_TOKENIZER),
-    tokenizer.name,
-  );
+  const words = await readTokenizer(tokenizer, signal);
   const reader = await mustOpen(weights, signal);
   try {
     const { settings, parts, bytes } = await readLayout(reader);
@@ -81,6 +78,24 @@ export async function openLlama2c(
   } catch (error) {
     await reader.close();
     throw error;
+  }
+}
+
+async function readTokenizer(source: ByteSource, signal: AbortSignal | undefined): Promise<Llama2cTokenizer> {
+  const bytes = await readWhole(await mustOpen(source, signal), MOST_TOKENIZER);
+  try {
+    return new Llama2cTokenizer(bytes, source.name);
+  } catch (error) {
+    const isModel = await readLayout(new MemoryReader(source.name, bytes, signal)).then(
+      () => true,
+      () => false,
+    );
+    if (!isModel) throw error;
+    return fail(
+      "invalid-tokenizer",
+      `${source.name} is a model of llama2.c, not a tokenizer: are weights and tokenizer exchanged?`,
+      error,
+    );
   }
 }
 

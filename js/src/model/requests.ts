@@ -30,9 +30,9 @@ export function readChosen(value: ModelWeightsRequest | unknown, settings: Decod
 }
 
 /** Ids below `vocabSize`. */
-export function readIds(value: unknown, vocabSize: number, where: string): number[] {
+export function readIds(value: unknown, vocabSize: number, where: string, accepted = "a list of token ids"): number[] {
   const list = Array.isArray(value) || kindOf(value) === "Int32Array" ? Array.from(value as unknown[]) : undefined;
-  if (!list) return refuse("bad-option", where, "a list of token ids", value);
+  if (!list) return refuse("bad-option", where, accepted, value);
   const wrong = list.findIndex((id) => !(Number.isInteger(id) && (id as number) >= 0 && (id as number) < vocabSize));
   if (wrong >= 0)
     fail(

@@ -59,17 +59,19 @@ export class DecoderSession extends Owned {
   /** Addresses that every step reads: a session stays where it is. */
   readonly #lengthsAt: number;
   readonly #stepTokensAt: number;
+  /** Whether a generation goes on with it: what others appended would come in between. */
+  busy = false;
 
   constructor(decoder: Decoder, config: SessionConfig) {
-    super(decoder.heap, "The session");
+    super(decoder.heap, "The cache");
     this.decoder = decoder;
     this.config = Object.freeze({ dtype: "f32", rolling: false, ...config });
     const { heap } = decoder;
     const weights = decoder.weights().address;
     const shape: RawDecoderSession = { ...this.config, cacheType: this.config.dtype === "int8" ? 1 : 0 };
     const bytes = heap.raw.sessionBytes(weights, shape);
-    checkBytes(bytes, "The session's caches");
-    const block = heap.own(this, bytes, "the session's caches");
+    checkBytes(bytes, "The cache");
+    const block = heap.own(this, bytes, "the cache");
     const status = heap.raw.sessionCreate(weights, shape, block.address);
     if (status) {
       heap.release(block);
@@ -203,6 +205,17 @@ export class DecoderSession extends Owned {
     this.#explain(heap.raw.sessionTruncate(this.block().address, length), []);
   }
 
+  /** Back to the tokens that the rows held before; of a rolling cache, as long as it has forgotten none of them. */
+  rewind(lengths: readonly number[]): void {
+    const { heap, settings } = this.decoder;
+    const { address } = this.block();
+    const { batch } = this.config;
+    const padding = this.padding.map((count, row) => Math.min(count, lengths[row]!));
+    heap.ints(heap.raw.sessionPadding(address), batch).set(padding);
+    for (let layer = 0; layer < settings.layers; layer++)
+      heap.ints(heap.raw.kvCacheLengths(heap.raw.sessionCache(address, layer)), batch).set(lengths);
+  }
+
   reset(): void {
     this.decoder.heap.raw.sessionReset(this.block().address);
   }
@@ -246,8 +259,8 @@ export class DecoderSession extends Owned {
     const held = `the rows hold ${show(this.lengths)}, and ${tokens.length / this.config.batch} more do not fit`;
     if (status === CONTEXT_EXCEEDED)
       fail("context-exceeded", `The model's context is ${contextLength} tokens; ${held}.`);
-    if (status === CACHE_FULL) fail("cache-full", `The session has a capacity of ${capacity} tokens; ${held}.`);
-    if (status === EVICTED) fail("evicted", "The session's rolling caches no longer have the tokens that are needed.");
+    if (status === CACHE_FULL) fail("cache-full", `The cache has a capacity of ${capacity} tokens; ${held}.`);
+    if (status === EVICTED) fail("evicted", "The rolling cache no longer has the tokens that are needed.");
     fail("core", `decoder: ${heap.raw.statusMessage(status)}.`);
   }
 }

@@ -37,10 +37,11 @@ const ACCEPTED =
 export function openSource(files: Files, given: unknown): OpenedSource {
   if (typeof given === "string" || kindOf(given) === "URL") {
     const name = String(given);
-    if (/\.(bin|safetensors|gguf|json)$/i.test(name))
+    if (name === "") refuse("bad-option", "loadDecoder: the source", ACCEPTED, given);
+    if (/\.(bin|safetensors|gguf|json)$/i.test(splitAddress(name)[0]))
       fail(
         "bad-option",
-        `loadDecoder: ${show(name)} is one file. Give the folder that it is in, or { weights: '….bin', tokenizer: '….bin' } for llama2.c's format.`,
+        `loadDecoder: ${name} is one file. Give the folder that it is in, or { weights: '….bin', tokenizer: '….bin' } for llama2.c's format.`,
       );
     return { folder: { name, file: (file) => fileSource(files, inFolder(given as string | URL, file), file) } };
   }
@@ -83,16 +84,20 @@ function filesAsFolder(list: readonly Blob[]): Folder {
   };
 }
 
+/** An address without its query and fragment, and these; a path has none. */
+function splitAddress(address: string): readonly [string, string] {
+  const query = SCHEME.test(address) ? address.search(/[?#]/) : -1;
+  return query < 0 ? [address, ""] : [address.slice(0, query), address.slice(query)];
+}
+
 /** The address of a folder's file; a query (?token=…) stays behind it. */
 function inFolder(folder: string | URL, file: string): string {
-  const address = String(folder);
-  const query = SCHEME.test(address) ? address.search(/[?#]/) : -1;
-  const [path, rest] = query < 0 ? [address, ""] : [address.slice(0, query), address.slice(query)];
+  const [path, rest] = splitAddress(String(folder));
   return `${path}${/[/\\]$/.test(path) ? "" : "/"}${file}${rest}`;
 }
 
 function fileSource(files: Files, given: unknown, what: string): ByteSource {
-  if (typeof given === "string" || kindOf(given) === "URL") {
+  if (given !== "" && (typeof given === "string" || kindOf(given) === "URL")) {
     const address = given as string | URL;
     const isUrl = typeof address !== "string" || SCHEME.test(address);
     if (files.path && (!isUrl || String(address).startsWith("file:")))
@@ -114,6 +119,14 @@ function fileSource(files: Files, given: unknown, what: string): ByteSource {
   return refuse("bad-option", `loadDecoder: ${what}`, "a path, URL, File or ArrayBuffer", given);
 }
 
+/** Node.js says "fetch failed", and why in the cause. */
+function reasonOf(error: unknown): string {
+  const { cause } = Object(error) as { cause?: unknown };
+  const { code } = Object(cause) as { code?: unknown };
+  const reason = cause === undefined ? "" : messageOf(cause) || code;
+  return reason ? `${messageOf(error)} (${reason})` : messageOf(error);
+}
+
 function urlSource(url: string | URL): ByteSource {
   const source = {
     name: String(url),
@@ -124,7 +137,7 @@ function urlSource(url: string | URL): ByteSource {
         response = await fetch(url, signal ? { signal } : {});
       } catch (error) {
         signal?.throwIfAborted();
-        return fail("model-unreachable", `Cannot fetch ${url}: ${messageOf(error)}`, error);
+        return fail("model-unreachable", `Cannot fetch ${url}: ${reasonOf(error)}`, error);
       }
       const isPage = (response.headers.get("content-type") ?? "").startsWith("text/html");
       if (response.status === 404 || (response.ok && isPage)) {

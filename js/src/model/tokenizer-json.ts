@@ -61,8 +61,11 @@ class JsonTokenizer implements TextTokenizer {
         const whole = this.decode(known, false);
         // What ends like this may be a character whose other bytes are to come.
         const sure = whole.replace(/\uFFFD+$/, "");
-        if (!sure.startsWith(given)) return "";
-        const text = sure.slice(given.length);
+        // The context may end within a character, which is told when it is complete.
+        let told = given;
+        while (told.endsWith("\uFFFD") && !sure.startsWith(told)) told = told.slice(0, -1);
+        if (!sure.startsWith(told) || sure.length === told.length) return "";
+        const text = sure.slice(told.length);
         given = sure;
         if (known.length > 2 * CONTEXT) {
           const rest = this.decode(known.slice(-CONTEXT), false);

@@ -67,6 +67,9 @@ export class Llama2cTokenizer implements TextTokenizer {
   stream(context: readonly number[]): TextStream {
     const decoder = newDecoder();
     let previous = context.at(-1);
+    // The context may end within a character, which is told when it is complete.
+    const tail = context.slice(-MOST_CHARACTER_BYTES);
+    for (const [i, id] of tail.entries()) decoder.decode(this.#bytes(id, tail[i - 1]), { stream: true });
     return {
       push: (id) => {
         const bytes = isControl(id) ? new Uint8Array(0) : this.#bytes(id, previous);
@@ -125,6 +128,7 @@ export class Llama2cTokenizer implements TextTokenizer {
 }
 
 const GONE = -1;
+const MOST_CHARACTER_BYTES = 4;
 const isControl = (id: number): boolean => id === BOS || id === EOS;
 /** A byte-order mark is a character like others. */
 const newDecoder = () => new TextDecoder("utf-8", { ignoreBOM: true });

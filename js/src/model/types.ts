@@ -28,7 +28,7 @@ export interface ModelCacheConfig {
   dtype?: CacheDtype;
 }
 
-/** Keys and values of all layers: what a model remembers of a text. After an error nothing has changed. */
+/** Keys and values of all layers: what a model remembers of a text. After an error, or a generation that ended before its first token, nothing has changed. */
 export interface ModelCache {
   readonly batch: number;
   readonly capacity: number;
@@ -46,7 +46,7 @@ export interface ModelCache {
 }
 
 export interface GenerateOptions {
-  /** How many new tokens at most; default 256. The context's end ends a text as well. */
+  /** How many new tokens at most; default 256, Infinity = no limit. The context's end ends a text as well. */
   maxTokens?: number;
   /** 0 always takes the most probable token. Default 0, or 1 where topK, topP, minP or seed is given. */
   temperature?: number;
@@ -68,7 +68,7 @@ export interface GenerateOptions {
   candidates?: number;
   /** Whether to report the entropy of each choice. */
   entropy?: boolean;
-  /** How to remember, or a cache that goes on: the prompt follows what it holds. Default 'f32'. */
+  /** How to remember, or a cache that goes on, with one generation at a time: the prompt follows what it holds. Default 'f32'. */
   cache?: CacheDtype | ModelCache;
   signal?: AbortSignal;
 }
