@@ -145,6 +145,18 @@ describe("a folder", () => {
   });
 });
 
+test("Ctrl-C ends attend in the middle of a long text, too", async () => {
+  const child = execa(process.execPath, [COMMAND, "attend", folder, "hello ".repeat(1300), "--head", "0"], {
+    env: ENV,
+    reject: false,
+  });
+  setTimeout(() => child.kill("SIGINT"), 600);
+  const { exitCode, signal, stdout, stderr } = await child;
+  expect({ stdout, stderr }).toEqual({ stdout: "", stderr: "" });
+  // While it still loads it ends by itself.
+  expect(signal ?? exitCode).toBe(signal === undefined ? 130 : "SIGINT");
+});
+
 describe("what goes wrong is one line", () => {
   const wrong: [string, number, RegExp, () => string[]][] = [
     ["a model that is not there", 1, /config\.json is missing: no such file/, () => ["inspect", "/nowhere"]],

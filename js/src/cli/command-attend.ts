@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import type { Attended, Model } from "../model/node.js";
+import type { Attended } from "../model/node.js";
 import { choice } from "./arguments.js";
 import { beside, heatMap, legend, type Matrix, narrowestWidth } from "./heatmap.js";
-import { type ModelOptions, weightOption, withModel } from "./open-model.js";
+import { type ModelOptions, type Opened, weightOption, withModel } from "./open-model.js";
 import { label } from "./printable.js";
 import { detectTerminal } from "./terminal.js";
 
@@ -31,10 +31,11 @@ export const addAttend = (program: Command): Command =>
     .option("--json", "print one JSON object: weights[layer][head][query][key]")
     .addHelpText("after", EXAMPLES)
     .action((model: string, text: string, options: Options) =>
-      withModel(model, options, async (opened) => attend(opened.model, text, options)),
+      withModel(model, options, async (opened) => attend(opened, text, options)),
     );
 
-function attend(model: Model, text: string, { layer, head, json }: Options): void {
+function attend({ model, letGo }: Opened, text: string, { layer, head, json }: Options): void {
+  letGo();
   const attended = model.attend(text, { layers: layer, heads: head });
   console.log(json ? asJson(text, attended) : pictures(attended).join("\n"));
 }

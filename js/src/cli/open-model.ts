@@ -17,6 +17,8 @@ export interface Opened {
   readonly model: Model;
   /** Ctrl-C; a second one ends the process at once. */
   readonly signal: AbortSignal;
+  /** Before work without a pause, in which a wish to end would not be heard: from now on Ctrl-C ends the process at once. */
+  readonly letGo: () => void;
 }
 
 function sourceOf(model: string, tokenizer: string | undefined): ModelSource {
@@ -38,12 +40,14 @@ export async function withModel(
   const source = sourceOf(name, options.tokenizer);
   const controller = new AbortController();
   const stop = () => controller.abort();
+  const letGo = () => void process.removeListener("SIGINT", stop);
   process.once("SIGINT", stop);
   const lb = await createLookback();
   try {
-    await use({ model: await load(lb, source, options.dtype, controller.signal), signal: controller.signal });
+    const { signal } = controller;
+    await use({ model: await load(lb, source, options.dtype, signal), signal, letGo });
   } finally {
-    process.removeListener("SIGINT", stop);
+    letGo();
     lb.dispose();
   }
 }
