@@ -11,7 +11,7 @@ const GENERATE = {
     "an integer ≥ 1, or Infinity for no limit",
     (n) => n === Infinity || (Number.isSafeInteger(n) && n >= 1),
   ),
-  temperature: single("0 (the most probable token) or above", (t) => t >= 0),
+  temperature: single("of at least 0 (0 = the most probable token)", (t) => t >= 0),
   topK: count,
   topP: single("above 0 and at most 1", (p) => p > 0 && p <= 1),
   minP: single("from 0 to 1", (p) => p >= 0 && p <= 1),
