@@ -59,12 +59,17 @@ TileRows::TileRows(const AttentionCall& call, Index batch_row, Index head_number
       first_query(first),
       count(std::min(kernels::tile_queries, call.shape.query_length - first)) {
   const std::int64_t offset = call.visibility.query_offsets != nullptr ? call.visibility.query_offsets[batch_row] : 0;
-  for (Index row = 0; row < kernels::tile_queries; ++row) {
-    const std::int64_t at = first + std::min(row, count - 1) + offset;
+  for (Index row = 0; row < count; ++row) {
+    const std::int64_t at = first + row + offset;
     const KeyRange band = row_band(call, batch_row, at);
     from[row] = band.from;
     to[row] = band.to;
     position[row] = static_cast<std::int32_t>(std::clamp<std::int64_t>(at, INT32_MIN, INT32_MAX));
+  }
+  for (Index row = std::max<Index>(count, 1); row < kernels::tile_queries; ++row) {
+    from[row] = from[row - 1];
+    to[row] = to[row - 1];
+    position[row] = position[row - 1];
   }
 }
 

@@ -272,17 +272,31 @@ void accumulate_rows(const float* rows, Index row_stride, Index first, Index row
       sums[column] += weights[row] * rows[row * row_stride + column];
     }
   };
+  if (visible == nullptr && first + row_count <= stream_rows) {
+    // All in one stream: neighbours follow each other.
+    Index row = 0;
+    for (; row + 4 <= row_count; row += 4) accumulate_group<4>(rows, row_stride, row, 1, weights, whole, sums);
+    for (; row < row_count; ++row) accumulate_group<1>(rows, row_stride, row, 0, weights, whole, sums);
+    if (whole == column_count) return;
+    for (row = 0; row < row_count; ++row) rest(row);
+    return;
+  }
+  const auto take = [&](Index row) {
+    if (!seen(row)) return;
+    accumulate_group<1>(rows, row_stride, row, 0, weights, whole, sums);
+    rest(row);
+  };
   for (Index place = 0; place < stream_rows; ++place) {
     const Index row = place - first;
     bool all = true;
-    for (Index r = 0; r < streams; ++r) all = all && seen(row + r * stream_rows);
-    if (all) accumulate_group<streams>(rows, row_stride, row, stream_rows, weights, whole, sums);
-    for (Index r = 0; r < streams; ++r) {
-      const Index one = row + r * stream_rows;
-      if (!seen(one)) continue;
-      if (!all) accumulate_group<1>(rows, row_stride, one, 0, weights, whole, sums);
-      rest(one);
+    for (Index r = 0; r < streams && all; ++r) all = seen(row + r * stream_rows);
+    if (!all) {
+      for (Index r = 0; r < streams; ++r) take(row + r * stream_rows);
+      continue;
     }
+    accumulate_group<streams>(rows, row_stride, row, stream_rows, weights, whole, sums);
+    if (whole == column_count) continue;
+    for (Index r = 0; r < streams; ++r) rest(row + r * stream_rows);
   }
 }
 
