@@ -64,20 +64,28 @@ export interface RawDecoderConfig {
   heads: number;
   kvHeads: number;
   headDim: number;
+  /** The width inside of the MLP. */
   hiddenDim: number;
+  /** Positions 0 … contextLength − 1 exist. */
   contextLength: number;
   /** 0 layer norm, 1 RMS norm. */
   norm: number;
   /** 0 GELU by tanh, 1 GELU by erf, 2 SiLU. */
   activation: number;
+  /** SwiGLU, GEGLU: f(gate · x) ⊙ (up · x). */
   gated: boolean;
+  /** A table of positions instead of rotary ones. */
   learnedPositions: boolean;
+  /** The head is the token embedding. */
   tiedHead: boolean;
   queryKeyValueBias: boolean;
   outputBias: boolean;
   mlpBias: boolean;
+  /** An RMS norm over each head's queries and keys. */
   queryKeyNorm: boolean;
+  /** Norms after attention and MLP, before they are added. */
   postNorms: boolean;
+  /** A norm's weights are stored less 1. */
   normWeightsFromOne: boolean;
   normEpsilon: number;
   embedScale: number;
@@ -86,7 +94,9 @@ export interface RawDecoderConfig {
   /** 0 = none. */
   attentionSoftcap: number;
   logitSoftcap: number;
+  /** Tokens that a windowed layer sees, the position itself included; 0 = every layer sees all. */
   window: number;
+  /** Layer l is windowed iff l ≥ firstWindowedLayer and (fullEvery = 0 or (l + 1) mod fullEvery ≠ 0). */
   firstWindowedLayer: number;
   fullEvery: number;
   /** dims 0 = none. */
@@ -94,7 +104,7 @@ export interface RawDecoderConfig {
   /** 0 f32, 1 f16, 2 bf16, 3 int8 with a scale per `weightGroup` inputs. */
   weightType: number;
   weightGroup: number;
-  /** 0 = as the others. */
+  /** Windowed layers turn by this base, without scaling; 0 = as the others. */
   windowRotaryBase: number;
 }
 

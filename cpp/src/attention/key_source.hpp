@@ -1,7 +1,8 @@
 #pragma once
 
 // Where the keys and values of one head lie: in the caller's operands, or in the slots of a cache, in as many runs as they are
-// contiguous (a rolling cache wraps around, and new tokens follow it). Which run a key is in changes no bit of the result.
+// contiguous (a rolling cache wraps around, and new tokens follow it). Which run a float32 key is in changes no bit of the result; the
+// weights of int8 values are rounded run by run.
 
 #include "attention/visibility.hpp"
 #include "attention/workspace.hpp"

@@ -147,17 +147,26 @@ inline Batch load_f16(const std::uint16_t* source, const HalfConstants* constant
 /// A pair of 16-bit integers in each lane.
 using BatchPairs = xsimd::batch<std::int32_t>;
 
+#if !defined(__wasm_simd128__)
+inline std::int32_t pair_of(std::int32_t one, std::int32_t other) noexcept {
+  return static_cast<std::uint16_t>(one) | other * 65536;
+}
+
+/// Pair n = (one[n · stride], other[n · stride]).
+template <typename Integer>
+inline BatchPairs pairs_of(const Integer* one, const Integer* other, Index stride) noexcept {
+  alignas(64) std::int32_t values[lanes];
+  for (Index lane = 0; lane < lanes; ++lane) values[lane] = pair_of(one[lane * stride], other[lane * stride]);
+  return BatchPairs::load_aligned(values);
+}
+#endif
+
 /// 2 · lanes signed bytes as lanes pairs.
 inline BatchPairs load_int8_pairs(const std::int8_t* source) noexcept {
 #if defined(__wasm_simd128__)
   return wasm_i16x8_load8x8(source);
 #else
-  alignas(64) std::int32_t values[lanes];
-  for (Index lane = 0; lane < lanes; ++lane) {
-    values[lane] =
-        static_cast<std::uint16_t>(source[2 * lane]) | static_cast<std::int32_t>(source[2 * lane + 1]) * 65536;
-  }
-  return BatchPairs::load_aligned(values);
+  return pairs_of(source, source + 1, 2);
 #endif
 }
 
@@ -170,12 +179,8 @@ inline void load_int8_interleaved(const std::int8_t* one, const std::int8_t* oth
   first = wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
   second = wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 #else
-  alignas(64) std::int32_t values[2 * lanes];
-  for (Index lane = 0; lane < 2 * lanes; ++lane) {
-    values[lane] = static_cast<std::uint16_t>(one[lane]) | static_cast<std::int32_t>(other[lane]) * 65536;
-  }
-  first = BatchPairs::load_aligned(values);
-  second = BatchPairs::load_aligned(values + lanes);
+  first = pairs_of(one, other, 1);
+  second = pairs_of(one + lanes, other + lanes, 1);
 #endif
 }
 
@@ -184,12 +189,7 @@ inline BatchPairs load_pairs(const std::int16_t* source) noexcept {
 #if defined(__wasm_simd128__)
   return wasm_v128_load(source);
 #else
-  alignas(64) std::int32_t values[lanes];
-  for (Index lane = 0; lane < lanes; ++lane) {
-    values[lane] =
-        static_cast<std::uint16_t>(source[2 * lane]) | static_cast<std::int32_t>(source[2 * lane + 1]) * 65536;
-  }
-  return BatchPairs::load_aligned(values);
+  return pairs_of(source, source + 1, 2);
 #endif
 }
 
@@ -198,7 +198,7 @@ inline BatchPairs load_splat_pair(const std::int16_t* source) noexcept {
 #if defined(__wasm_simd128__)
   return wasm_v128_load32_splat(source);
 #else
-  return BatchPairs(static_cast<std::uint16_t>(source[0]) | static_cast<std::int32_t>(source[1]) * 65536);
+  return BatchPairs(pair_of(source[0], source[1]));
 #endif
 }
 

@@ -1,51 +1,14 @@
+import type { RawDecoderConfig } from "../module-decoder.js";
 import type { RotaryEmbedding } from "../rotary-types.js";
 
 export type Activation = "gelu_tanh" | "gelu_erf" | "silu";
 
-/** What a decoder is made of, whatever file it comes from. */
-export interface DecoderSettings {
-  vocabSize: number;
-  layers: number;
-  embedDim: number;
-  heads: number;
-  kvHeads: number;
-  headDim: number;
-  /** The width inside of the MLP. */
-  hiddenDim: number;
-  /** Positions 0 … contextLength − 1 exist. */
-  contextLength: number;
+/** What a decoder is made of, whatever file it comes from: the core's record, with words for its numbers. */
+export interface DecoderSettings
+  extends Omit<RawDecoderConfig, "norm" | "activation" | "rotary" | "weightType" | "weightGroup"> {
   norm: "layer" | "rms";
   activation: Activation;
-  /** SwiGLU, GEGLU: f(gate · x) ⊙ (up · x). */
-  gated: boolean;
-  /** A table of positions instead of rotary ones. */
-  learnedPositions: boolean;
-  /** The head is the token embedding. */
-  tiedHead: boolean;
-  queryKeyValueBias: boolean;
-  outputBias: boolean;
-  mlpBias: boolean;
-  /** An RMS norm over each head's queries and keys. */
-  queryKeyNorm: boolean;
-  /** Norms after attention and MLP, before they are added. */
-  postNorms: boolean;
-  /** A norm's weights are stored less 1. */
-  normWeightsFromOne: boolean;
-  normEpsilon: number;
-  embedScale: number;
-  /** 0 = 1/√headDim. */
-  attentionScale: number;
-  /** 0 = none. */
-  attentionSoftcap: number;
-  logitSoftcap: number;
-  /** Tokens that a windowed layer sees, the position itself included; 0 = every layer sees all. */
-  window: number;
-  /** Layer l is windowed iff l ≥ firstWindowedLayer and (fullEvery = 0 or (l + 1) mod fullEvery ≠ 0). */
-  firstWindowedLayer: number;
-  fullEvery: number;
   rotary: RotaryEmbedding | undefined;
-  /** Windowed layers turn by this base, without scaling; 0 = as the others. */
-  windowRotaryBase: number;
 }
 
 /** What most families leave as it is. */
