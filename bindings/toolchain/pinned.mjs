@@ -142,6 +142,9 @@ async function connect(folder) {
     chmodSync(wrapper, 0o755);
   }
 
+  // Emscripten's scripts are CommonJS, whatever a package.json in a folder above the cache says.
+  writeFileSync(join(folder, "package.json"), '{ "type": "commonjs" }\n');
+
   // Emscripten reads this file without being told, so that cmake can be run by hand, too.
   const emscripten = join(debian, "usr/share/emscripten");
   const config = [
