@@ -12,6 +12,7 @@ const shared = {
     "^lookback$": "<rootDir>/dist/node.js",
     "^lookback/model$": "<rootDir>/dist/model/node.js",
     "^lookback/state-dicts$": "<rootDir>/dist/state-dicts.js",
+    "^lookback/view$": "<rootDir>/dist/view/index.js",
     "^lookback/worker$": "<rootDir>/dist/worker/node.js",
     // A test helper may be imported by the name its JavaScript would have.
     "^(\\.{1,2}/.*)\\.js$": ["$1.js", "$1.ts"],

@@ -93,6 +93,7 @@ export function typeScriptStep() {
     task: async () => {
       dropOrphans(join(root, "dist"), join(root, "js/src"));
       await run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", root], { cwd: root });
+      await run(process.execPath, [join(root, "bindings/toolchain/view.mjs")], { cwd: root });
     },
   };
 }

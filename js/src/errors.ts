@@ -72,6 +72,9 @@ export type ErrorCode =
   | "model-unknown"
   | "invalid-model"
   | "invalid-tokenizer"
+  // Pictures of attention
+  | "invalid-attention"
+  | "attention-unreachable"
   // Workers
   | "worker-failed"
   // A refusal of the core that the checks above should have made: please report it

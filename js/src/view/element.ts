@@ -1,0 +1,404 @@
+/** What all elements have in common: data, language, theme, messages, events, and one drawing per change. */
+import { LookbackError } from "lookback";
+import { COLOR_SCALES, type ColorScale } from "./colours.js";
+import type { Attention, HeadChoice } from "./data.js";
+import { h } from "./dom.js";
+import { refuse, show } from "./numbers.js";
+import { readAttention } from "./read.js";
+import { loadJson, parseJson } from "./source.js";
+import { BASE_STYLES, type Look } from "./styles.js";
+import type { Token, TokenFormat } from "./tokens.js";
+import { type Words, wordsFor } from "./words.js";
+
+/** What 'attention-hover' and 'attention-select' tell; null where nothing is pointed at, or the lock is released. */
+export interface CellDetail {
+  readonly layer: number;
+  readonly head: HeadChoice;
+  /** Row and column of the matrix as it is shown. */
+  readonly query: number;
+  readonly key: number;
+  readonly queryToken: Token;
+  readonly keyToken: Token;
+  readonly weight: number;
+  /** q · k, and what softmax sees of it, where q and k were given. */
+  readonly product?: number;
+  readonly score?: number;
+}
+
+/** Under Node.js there are no elements: the classes exist, and are never made. */
+const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement;
+
+/** Constructed sheets pass where a page's policy forbids inline styles. */
+const sheets = new Map<typeof AttentionElement, CSSStyleSheet>();
+
+function sheetOf(element: typeof AttentionElement): CSSStyleSheet {
+  const known = sheets.get(element);
+  if (known) return known;
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(BASE_STYLES + element.styles);
+  sheets.set(element, sheet);
+  return sheet;
+}
+
+export abstract class AttentionElement extends Base {
+  static observedAttributes: string[] = [
+    "src",
+    "layer",
+    "head",
+    "batch",
+    "hide-special",
+    "token-format",
+    "color-scale",
+    "theme",
+    "lang",
+    "label",
+  ];
+
+  readonly #root: ShadowRoot;
+  readonly #content = h("div", { part: "content", class: "content" });
+  readonly #message = h("div", { part: "message", class: "message", hidden: true });
+  readonly #live = h("div", { class: "visually-hidden", role: "status", "aria-live": "polite" });
+  readonly #probe = h("div", { id: "probe", "aria-hidden": "true" });
+  #input: unknown;
+  #read: Attention | null = null;
+  #shown: Attention | null = null;
+  #stale = true;
+  #pending: Promise<void> | null = null;
+  #loading: AbortController | null = null;
+  /** The message that is shown, so that it is told once. */
+  #failure: string | null = null;
+  #width = -1;
+  #look: Look | null = null;
+  #language: MutationObserver | null = null;
+  #resize: ResizeObserver | null = null;
+
+  constructor() {
+    super();
+    this.#root = this.attachShadow({ mode: "open" });
+    this.#root.adoptedStyleSheets = [sheetOf(this.constructor as typeof AttentionElement)];
+    this.#root.append(this.#probe, this.#message, this.#content, this.#live);
+    // The theme changes without an event; a colour that begins to change tells of it.
+    this.#probe.addEventListener("transitionrun", () => {
+      this.#look = null;
+      this.requestUpdate();
+    });
+  }
+
+  /** Style rules of its own. */
+  static styles = "";
+
+  /** Draws `attention` into the content; called once for all changes of a moment, only when there is something to draw. */
+  protected abstract update(attention: Attention): void;
+
+  /** What is drawn goes into it. */
+  protected get content(): HTMLElement {
+    return this.#content;
+  }
+
+  /** Everything that `readAttention` takes. */
+  get data(): unknown {
+    return this.#input;
+  }
+  set data(input: unknown) {
+    this.#loading?.abort();
+    this.#loading = null;
+    this.#setInput(input);
+  }
+
+  /** One more step of `model.generate` with weights; the first one may come before any data, or after `{ tokens }` of the prompt. */
+  appendStep(step: unknown): void {
+    const input = this.#input as { tokens?: unknown; steps?: unknown[] } | undefined;
+    this.data = { ...input, steps: [...(input?.steps ?? []), step] };
+  }
+
+  /** What was read and is shown; null before there are data, and when they are bad. */
+  get attention(): Attention | null {
+    try {
+      this.#readData();
+    } catch {
+      // The picture says what is wrong.
+      return null;
+    }
+    return this.#shown;
+  }
+
+  /** Place of the layer in the data, from 0. */
+  get layer(): number {
+    return this.numberAttribute("layer", 0);
+  }
+  set layer(layer: number) {
+    this.setAttribute("layer", String(layer));
+  }
+
+  /** Place of the head in its layer, from 0, or 'mean'. */
+  get head(): HeadChoice {
+    return this.getAttribute("head") === "mean" ? "mean" : this.numberAttribute("head", 0);
+  }
+  set head(head: HeadChoice) {
+    this.setAttribute("head", String(head));
+  }
+
+  get batch(): number {
+    return this.numberAttribute("batch", 0);
+  }
+  set batch(batch: number) {
+    this.setAttribute("batch", String(batch));
+  }
+
+  get src(): string | null {
+    return this.getAttribute("src");
+  }
+  set src(address: string | null) {
+    this.#reflect("src", address);
+  }
+
+  get hideSpecial(): boolean {
+    return this.hasAttribute("hide-special");
+  }
+  set hideSpecial(hide: boolean) {
+    this.toggleAttribute("hide-special", hide);
+  }
+
+  get tokenFormat(): TokenFormat {
+    return (this.getAttribute("token-format") ?? "auto") as TokenFormat;
+  }
+  set tokenFormat(format: TokenFormat) {
+    this.setAttribute("token-format", format);
+  }
+
+  get colorScale(): ColorScale {
+    const name = this.getAttribute("color-scale") ?? "blues";
+    return this.choice("color-scale", name, COLOR_SCALES);
+  }
+  set colorScale(scale: ColorScale) {
+    this.setAttribute("color-scale", scale);
+  }
+
+  /** 'light', 'dark', or as the page has it. */
+  get theme(): "light" | "dark" | "auto" {
+    const theme = this.getAttribute("theme");
+    return theme === "light" || theme === "dark" ? theme : "auto";
+  }
+  set theme(theme: "light" | "dark" | "auto") {
+    this.setAttribute("theme", theme);
+  }
+
+  /** What the picture is called, for those who hear it. */
+  get label(): string | null {
+    return this.getAttribute("label");
+  }
+  set label(label: string | null) {
+    this.#reflect("label", label);
+  }
+
+  /** Settles when all that has been asked for so far is drawn. */
+  get updated(): Promise<void> {
+    return this.#pending ?? Promise.resolve();
+  }
+
+  connectedCallback(): void {
+    this.#resize = new ResizeObserver(([entry]) => {
+      const width = Math.round(entry?.contentRect.width ?? 0);
+      if (width === this.#width) return;
+      this.#width = width;
+      this.requestUpdate();
+    });
+    this.#resize.observe(this);
+    this.#language = new MutationObserver(() => this.requestUpdate());
+    this.#language.observe(document.documentElement, { attributes: true, attributeFilter: ["lang"] });
+    // A property that was set before the class was known hides the accessor.
+    for (const name of ["data", "layer", "head"] as const)
+      if (Object.hasOwn(this, name)) {
+        const value: unknown = this[name];
+        Reflect.deleteProperty(this, name);
+        Reflect.set(this, name, value);
+      }
+    if (this.#input === undefined) this.#readInline();
+    this.requestUpdate();
+  }
+
+  disconnectedCallback(): void {
+    this.#resize?.disconnect();
+    this.#language?.disconnect();
+    this.#loading?.abort();
+  }
+
+  attributeChangedCallback(name: string, before: string | null, after: string | null): void {
+    if (before === after) return;
+    if (name === "src" && after !== null) void this.#load(after);
+    if (name === "batch" || name === "token-format") this.#stale = true;
+    if (name === "hide-special") this.#shown = null;
+    this.requestUpdate();
+  }
+
+  /** Draws soon, once for all that changes until then. */
+  requestUpdate(): void {
+    if (!this.isConnected) return;
+    this.#pending ??= Promise.resolve().then(() => {
+      this.#pending = null;
+      this.#refresh();
+    });
+  }
+
+  protected get words(): Words {
+    return wordsFor(languageOf(this));
+  }
+
+  /** Colours and font as the page and the theme make them. */
+  protected get look(): Look {
+    if (this.#look) return this.#look;
+    const probe = this.#probe;
+    const style = getComputedStyle(probe);
+    const read = (name: string) => {
+      probe.style.setProperty("border-color", `var(--_${name})`);
+      return style.borderTopColor;
+    };
+    const names = ["paper", "raised", "ink", "muted", "line", "accent", "masked", "hatch", "missing"] as const;
+    const colours = Object.fromEntries(names.map((name) => [name, read(name)])) as Record<
+      (typeof names)[number],
+      string
+    >;
+    probe.style.removeProperty("border-color");
+    probe.style.setProperty("background-color", "light-dark(#fff, #000)");
+    const scheme = style.backgroundColor === "rgb(0, 0, 0)" ? "dark" : "light";
+    probe.style.removeProperty("background-color");
+    this.#look = { ...colours, scheme, font: getComputedStyle(this).fontFamily };
+    return this.#look;
+  }
+
+  /** The attribute as a number; what is none is said. */
+  protected numberAttribute(name: string, fallback: number): number {
+    const text = this.getAttribute(name);
+    if (text === null || text.trim() === "") return fallback;
+    const number = Number(text);
+    return Number.isFinite(number) ? number : refuse(`${name} must be a number; received ${show(text)}.`);
+  }
+
+  protected choice<T extends string>(name: string, value: string, accepted: readonly T[]): T {
+    return (accepted as readonly string[]).includes(value)
+      ? (value as T)
+      : refuse(`${name} must be one of ${accepted.join(", ")}; received ${show(value)}.`);
+  }
+
+  /** The layer and head that are shown, after a look at whether they are there. */
+  protected selection(attention: Attention): { layer: number; head: HeadChoice } {
+    const { layer, head } = this;
+    if (!Number.isInteger(layer) || layer < 0 || layer >= attention.layers)
+      refuse(`layer ${layer} does not exist: there are ${attention.layers}, from 0 on.`);
+    if (head !== "mean" && (!Number.isInteger(head) || head < 0 || head >= attention.heads))
+      refuse(`head ${head} does not exist: there are ${attention.heads}, from 0 on.`);
+    return { layer, head };
+  }
+
+  protected announce(text: string): void {
+    this.#live.textContent = text;
+  }
+
+  /** Tells the page; the event leaves shadow trees. */
+  protected emit(name: "attention-hover" | "attention-select", detail: CellDetail | null): void {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+  }
+
+  #reflect(name: string, value: string | null): void {
+    if (value === null) this.removeAttribute(name);
+    else this.setAttribute(name, value);
+  }
+
+  #setInput(input: unknown): void {
+    this.#input = input;
+    this.#stale = true;
+    this.#failure = null;
+    this.requestUpdate();
+  }
+
+  #readData(): void {
+    if (this.#stale && this.#input !== undefined) {
+      this.#read = null;
+      this.#shown = null;
+      this.#read = readAttention(this.#input, { batch: this.batch, tokenFormat: this.tokenFormat });
+      this.#stale = false;
+    }
+    this.#shown ??= this.hideSpecial ? (this.#read?.withoutSpecial() ?? null) : this.#read;
+  }
+
+  #refresh(): void {
+    if (!this.isConnected) return;
+    try {
+      if (this.#input === undefined) {
+        if (this.#failure === null) this.#say(this.#loading ? this.words.loading : this.words.empty);
+        return;
+      }
+      this.#readData();
+      const attention = this.#shown;
+      if (!attention) return;
+      if (attention.queryLength === 0 || attention.keyLength === 0)
+        refuse("all tokens are special ones, and hide-special hides them.");
+      this.#message.hidden = true;
+      this.#content.hidden = false;
+      this.update(attention);
+      this.#failure = null;
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #say(text: string): void {
+    this.#content.hidden = true;
+    this.#message.hidden = false;
+    this.#message.className = "message";
+    this.#message.removeAttribute("role");
+    this.#message.replaceChildren(h("p", {}, text));
+  }
+
+  #fail(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    if (message === this.#failure) return;
+    this.#failure = message;
+    this.#content.hidden = true;
+    this.#message.hidden = false;
+    this.#message.className = "message error";
+    this.#message.setAttribute("role", "alert");
+    this.#message.replaceChildren(h("strong", {}, this.words.failed), h("p", { lang: "en", dir: "ltr" }, message));
+    this.dispatchEvent(new ErrorEvent("error", { error, message }));
+  }
+
+  /** The data as JSON between the tags. */
+  #readInline(): void {
+    const text = this.querySelector('script[type="application/json"]')?.textContent;
+    if (text === undefined || text === null || this.src !== null) return;
+    try {
+      this.#setInput(parseJson(text));
+    } catch (error) {
+      this.#fail(
+        new LookbackError("invalid-attention", `the JSON between the tags cannot be read: ${(error as Error).message}`),
+      );
+    }
+  }
+
+  async #load(address: string): Promise<void> {
+    this.#loading?.abort();
+    const loading = new AbortController();
+    this.#loading = loading;
+    this.#input = undefined;
+    this.#failure = null;
+    try {
+      const input = await loadJson(new URL(address, document.baseURI), loading.signal);
+      if (loading.signal.aborted) return;
+      this.#loading = null;
+      this.#setInput(input);
+    } catch (error) {
+      if (!loading.signal.aborted) this.#fail(error);
+    }
+  }
+}
+
+/** The nearest `lang`, across shadow trees. */
+function languageOf(element: Element): string {
+  for (let at: Element | null = element; at; ) {
+    const nearest: Element | null = at.closest("[lang]");
+    if (nearest) return nearest.getAttribute("lang") ?? "";
+    const root = at.getRootNode();
+    at = root instanceof ShadowRoot ? root.host : null;
+  }
+  return "";
+}

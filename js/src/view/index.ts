@@ -1,0 +1,21 @@
+/** Registers the elements where there are any; under Node.js it does nothing but export. */
+import { AttentionMap } from "./map/element.js";
+
+export type { ColorScale } from "./colours.js";
+export { Attention, type AttentionKind, type HeadChoice, type HeadVectors, type Rows } from "./data.js";
+export { AttentionElement, type CellDetail } from "./element.js";
+export { AttentionMap } from "./map/element.js";
+export { type AttentionInput, type Numbers, type NumbersTensor, type ReadOptions, readAttention } from "./read.js";
+export { readTokens, type Token, type TokenFormat } from "./tokens.js";
+
+const elements = { "attention-map": AttentionMap };
+
+if (globalThis.customElements)
+  for (const [name, element] of Object.entries(elements))
+    if (!customElements.get(name)) customElements.define(name, element);
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "attention-map": AttentionMap;
+  }
+}

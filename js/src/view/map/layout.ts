@@ -1,0 +1,86 @@
+/** Where the parts of a map go: labels left and above, sums right and below. */
+import type { Attention } from "../data.js";
+import type { Token } from "../tokens.js";
+import { type Frame, frameFor } from "./viewport.js";
+
+export const LABEL_SIZE = 12;
+const MOST_LABEL = 108;
+/** Room of a strip of sums, with its distance from the matrix. */
+export const STRIP = 30;
+export const STRIP_GAP = 5;
+const EDGE = 2;
+/** Rows and columns thinner than this have no room for words. */
+export const LABEL_PITCH = 12;
+/** So many labels are measured at most; the rest is not wider, or is cut. */
+const SAMPLES = 400;
+
+export interface Layout {
+  /** Of the whole picture. */
+  readonly width: number;
+  readonly height: number;
+  /** Of the matrix's window. */
+  readonly left: number;
+  readonly top: number;
+  readonly frame: Frame;
+  /** Widest column label. */
+  readonly keyLabel: number;
+  readonly slanted: boolean;
+  readonly strips: boolean;
+}
+
+export type Measure = (text: string) => number;
+
+function widest(tokens: readonly Token[], measure: Measure): number {
+  const step = Math.max(1, Math.floor(tokens.length / SAMPLES));
+  let width = 0;
+  for (let i = 0; i < tokens.length; i += step) width = Math.max(width, measure(tokens[i]?.label ?? ""));
+  return Math.min(MOST_LABEL, Math.ceil(width));
+}
+
+export const labelFont = (font: string): string => `500 ${LABEL_SIZE}px ${font}`;
+
+/** `room`: width there is; `height`: the most the picture may have. */
+export function layoutMap(
+  attention: Attention,
+  room: number,
+  height: number,
+  density: number,
+  measure: Measure,
+  strips: boolean,
+): Layout {
+  const queryLabel = widest(attention.queryTokens, measure);
+  const keyLabel = widest(attention.keyTokens, measure);
+  const left = queryLabel + 10;
+  const strip = strips ? STRIP + STRIP_GAP : EDGE;
+  const fit = (slanted: boolean): Layout => {
+    const top = (slanted ? Math.ceil(keyLabel * 0.71 + 14) : LABEL_SIZE + 10) + EDGE;
+    // The last slanted label leans out over the right edge.
+    const lean = slanted ? Math.ceil(Math.min(keyLabel * 0.71, 70)) : 0;
+    const right = Math.max(strip, lean);
+    const frame = frameFor(
+      attention.queryLength,
+      attention.keyLength,
+      room - left - right,
+      height - top - strip,
+      density,
+    );
+    return {
+      width: Math.ceil(left + frame.width + right),
+      height: Math.ceil(top + frame.height + strip),
+      left,
+      top,
+      frame,
+      keyLabel,
+      slanted,
+      strips,
+    };
+  };
+  const upright = fit(false);
+  return keyLabel <= upright.frame.fit - 4 ? upright : fit(true);
+}
+
+/** Numbers on an axis whose labels have no room: 0, 500, 1000 …, at least `pitch` pixels apart. */
+export function tickStep(cell: number, pitch: number): number {
+  for (let power = 1; ; power *= 10)
+    for (const factor of [1, 2, 5]) if (factor * power * cell >= pitch) return factor * power;
+}

@@ -1,0 +1,156 @@
+/** What the elements say, in the languages of the READMEs. */
+
+export interface Words {
+  failed: string;
+  loading: string;
+  empty: string;
+  layer: string;
+  head: string;
+  meanOfHeads: string;
+  query: string;
+  key: string;
+  weight: string;
+  score: string;
+  masked: string;
+  future: string;
+  notANumber: string;
+  /** Weight × ‖value‖. */
+  weighted: string;
+  mean: string;
+  sum: string;
+  map: string;
+  queries: (count: number) => string;
+  keys: (count: number) => string;
+  /** A pair in a sentence. */
+  looks: (query: string, key: string, amount: string) => string;
+  rank: (rank: number, of: number) => string;
+  locked: string;
+  unlocked: string;
+  help: string;
+  hint: string;
+  zoomIn: string;
+  zoomOut: string;
+  zoomFit: string;
+  scale: string;
+  linear: string;
+  logarithmic: string;
+  numbers: string;
+  table: string;
+  tablePart: (rows: string, columns: string) => string;
+  earlierRows: string;
+  laterRows: string;
+  earlierColumns: string;
+  laterColumns: string;
+  save: string;
+  copyHtml: string;
+  copied: string;
+  keyMarginal: (how: string) => string;
+  queryMarginal: (how: string) => string;
+  steps: { scores: string; scaled: string; masked: string; weights: string };
+  stepWords: { scale: string; mask: string; softmax: string };
+  range: (from: string, to: string) => string;
+}
+
+const english: Words = {
+  failed: "This attention cannot be shown",
+  loading: "Loading …",
+  empty: "No attention yet",
+  layer: "Layer",
+  head: "Head",
+  meanOfHeads: "mean",
+  query: "query",
+  key: "key",
+  weight: "weight",
+  score: "score",
+  masked: "masked",
+  future: "later in the text",
+  notANumber: "not a number",
+  weighted: "weight × ‖value‖",
+  mean: "mean",
+  sum: "sum",
+  map: "Attention map",
+  queries: (count) => `${count} ${count === 1 ? "query" : "queries"}`,
+  keys: (count) => `${count} ${count === 1 ? "key" : "keys"}`,
+  looks: (query, key, amount) => `${query} looks at ${key}: ${amount}`,
+  rank: (rank, of) => `rank ${rank} of ${of}`,
+  locked: "Locked. Escape or a click on the cell releases it.",
+  unlocked: "Released",
+  help: "Arrow keys move from cell to cell, Enter locks one, plus and minus zoom, 0 shows everything, Escape releases.",
+  hint: "Click, then scroll to zoom; drag to move",
+  zoomIn: "Zoom in",
+  zoomOut: "Zoom out",
+  zoomFit: "Show everything",
+  scale: "Scale",
+  linear: "linear",
+  logarithmic: "log",
+  numbers: "Numbers",
+  table: "Table",
+  tablePart: (rows, columns) => `Queries ${rows}, keys ${columns}`,
+  earlierRows: "Earlier queries",
+  laterRows: "Later queries",
+  earlierColumns: "Earlier keys",
+  laterColumns: "Later keys",
+  save: "Save as",
+  copyHtml: "Copy as HTML",
+  copied: "Copied",
+  keyMarginal: (how) => `${how} over queries`,
+  queryMarginal: (how) => `${how} over keys`,
+  steps: { scores: "Scores", scaled: "Scaled", masked: "Masked", weights: "Weights" },
+  stepWords: { scale: "divide by", mask: "hide the future", softmax: "softmax of each row" },
+  range: (from, to) => `${from} to ${to}`,
+};
+
+const chinese: Words = {
+  failed: "无法显示这份注意力数据",
+  loading: "正在加载……",
+  empty: "还没有注意力数据",
+  layer: "层",
+  head: "头",
+  meanOfHeads: "平均",
+  query: "查询",
+  key: "键",
+  weight: "权重",
+  score: "分数",
+  masked: "已遮蔽",
+  future: "在文本中更靠后",
+  notANumber: "不是数字",
+  weighted: "权重 × ‖值‖",
+  mean: "平均",
+  sum: "总和",
+  map: "注意力图",
+  queries: (count) => `${count} 个查询`,
+  keys: (count) => `${count} 个键`,
+  looks: (query, key, amount) => `${query} 看向 ${key}:${amount}`,
+  rank: (rank, of) => `第 ${rank} 名,共 ${of} 个`,
+  locked: "已锁定。按 Esc 或再次点击该格可解除。",
+  unlocked: "已解除锁定",
+  help: "方向键逐格移动,回车锁定,加号和减号缩放,0 显示全部,Esc 解除。",
+  hint: "点击后滚动可缩放,拖动可平移",
+  zoomIn: "放大",
+  zoomOut: "缩小",
+  zoomFit: "显示全部",
+  scale: "刻度",
+  linear: "线性",
+  logarithmic: "对数",
+  numbers: "数值",
+  table: "表格",
+  tablePart: (rows, columns) => `查询 ${rows},键 ${columns}`,
+  earlierRows: "前面的查询",
+  laterRows: "后面的查询",
+  earlierColumns: "前面的键",
+  laterColumns: "后面的键",
+  save: "另存为",
+  copyHtml: "复制为 HTML",
+  copied: "已复制",
+  keyMarginal: (how) => `对查询求${how}`,
+  queryMarginal: (how) => `对键求${how}`,
+  steps: { scores: "分数", scaled: "缩放后", masked: "遮蔽后", weights: "权重" },
+  stepWords: { scale: "除以", mask: "遮住未来", softmax: "逐行 softmax" },
+  range: (from, to) => `${from} 到 ${to}`,
+};
+
+/** Chinese for zh in whatever form, else English. */
+export const wordsFor = (language: string): Words => (/^zh\b/i.test(language) ? chinese : english);
+
+/** Opening and closing quotation marks around a token. */
+export const quote = (label: string): string => `“${label}”`;
