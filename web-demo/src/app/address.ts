@@ -1,39 +1,32 @@
-/** The reader's choices in the address: #lang=zh&mask=off&heads=4&at=mask, so that a link shows what the sender saw. */
-import { initialState, type Lang, MAX_HEADS, type MaskChoice, SENTENCES, type State } from "./state";
+/** What is shown, in the address: #lang=zh&chapter=mask-lab&… with the chapter's own choices, so that a link shows what the sender saw. */
+import type { Lang } from "./state";
 
-const MASKS: readonly MaskChoice[] = ["causal", "off", "inverted"];
+export interface Address {
+  readonly lang: Lang;
+  readonly chapter: string;
+  /** Everything else: it means what the chapter says it means. */
+  readonly parameters: URLSearchParams;
+}
+
+/** The chapter of an address that names none. */
+export const FIRST_CHAPTER = "article";
 
 export function preferredLanguage(languages: readonly string[]): Lang {
   return languages[0]?.toLowerCase().startsWith("zh") ? "zh" : "en";
 }
 
-export function readAddress(hash: string, languages: readonly string[]): State {
-  const given = new URLSearchParams(hash.replace(/^#/, ""));
-  const lang = given.get("lang");
-  const state = initialState(lang === "zh" || lang === "en" ? lang : preferredLanguage(languages));
-  const mask = MASKS.find((choice) => choice === given.get("mask")) ?? state.mask;
-  const heads = Number(given.get("heads"));
-  return {
-    ...state,
-    text: given.get("text")?.trim() || state.text,
-    memory: given.get("memory")?.trim() || state.memory,
-    mask,
-    heads: Number.isInteger(heads) && heads >= 1 && heads <= MAX_HEADS ? heads : state.heads,
-  };
+export function readAddress(hash: string, languages: readonly string[]): Address {
+  const parameters = new URLSearchParams(hash.replace(/^#/, ""));
+  const lang = parameters.get("lang");
+  const chapter = parameters.get("chapter") ?? FIRST_CHAPTER;
+  parameters.delete("lang");
+  parameters.delete("chapter");
+  return { lang: lang === "zh" || lang === "en" ? lang : preferredLanguage(languages), chapter, parameters };
 }
 
-/** Only what differs from the defaults is written, and always the language. */
-export function writeAddress(state: State, at?: string): string {
-  const start = initialState(state.lang);
-  const out = new URLSearchParams({ lang: state.lang });
-  if (state.mask !== start.mask) out.set("mask", state.mask);
-  if (state.heads !== start.heads) out.set("heads", String(state.heads));
-  if (state.text !== SENTENCES[state.lang].text) out.set("text", state.text);
-  if (state.memory !== SENTENCES[state.lang].memory) out.set("memory", state.memory);
-  if (at) out.set("at", at);
+export function writeAddress({ lang, chapter, parameters }: Address): string {
+  const out = new URLSearchParams({ lang });
+  if (chapter !== FIRST_CHAPTER) out.set("chapter", chapter);
+  for (const [name, value] of parameters) out.append(name, value);
   return `#${out}`;
-}
-
-export function placeInAddress(hash: string): string | null {
-  return new URLSearchParams(hash.replace(/^#/, "")).get("at");
 }

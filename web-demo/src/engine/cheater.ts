@@ -2,7 +2,7 @@
  * A head built by hand to cheat: the query at position i asks for the key at position i + 1, whose value is that token. It is what
  * training without a mask rewards, since the token at i + 1 is the answer at i.
  */
-import type { MaskChoice } from "../app/state";
+import type { MaskChoice } from "../article/state";
 import { type Lookback, maskOf, tensorOf } from "./engine";
 import { at, type Grid, grid } from "./grid";
 

@@ -1,6 +1,6 @@
 /** The few ways in which the page asks the engine; nothing on the page is calculated anywhere else. */
 import { type AttentionOptions, createLookback, type Lookback, type Mask, masks } from "lookback";
-import type { MaskChoice } from "../app/state";
+import type { MaskChoice } from "../article/state";
 import { type Grid, plane } from "./grid";
 
 export type { Lookback };

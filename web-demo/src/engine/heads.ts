@@ -1,6 +1,6 @@
 /** Multi-head attention, self and cross, through the engine's layer. */
 import { type AttentionOptions, type LayerForwardOptions, LookbackError, type MultiHeadAttention } from "lookback";
-import type { State } from "../app/state";
+import type { State } from "../article/state";
 import { embed, tokenize } from "./embed";
 import { type Lookback, maskOf, project, tensorOf } from "./engine";
 import { type Grid, grid, plane } from "./grid";

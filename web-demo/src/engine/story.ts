@@ -1,5 +1,5 @@
 /** Every intermediate matrix of one attention head, each returned by the engine. */
-import type { MaskChoice, State } from "../app/state";
+import type { MaskChoice, State } from "../article/state";
 import { embed, normal, tokenize } from "./embed";
 import { type Lookback, maskOf, project, stage, tensorOf } from "./engine";
 import { type Grid, grid, rowsOf } from "./grid";

@@ -1,7 +1,8 @@
 /** The experiment beside the mask: what copying earns in training, and what it writes afterwards. */
-import type { App, Results } from "../app/app";
+
 import { h } from "../view/dom";
 import { formatPercent } from "../view/format";
+import type { App, Results } from "./app";
 import { maskControl } from "./parts";
 
 export function cheaterPanel(app: App): { element: HTMLElement; update(results: Results): void } {

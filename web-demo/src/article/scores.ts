@@ -1,19 +1,19 @@
-import type { Chapter } from "../app/app";
 import { at, largest, rowOf, transposed } from "../engine/grid";
 import { FigureView } from "../view/figure";
 import { formatNumber } from "../view/format";
 import { dotProduct, result, text, value } from "../view/inspector";
 import { operators, symbols } from "../view/symbols";
-import { chapterSection, NO_LABELS } from "./parts";
+import type { Section } from "./app";
+import { articleSection, NO_LABELS } from "./parts";
 
-export const scores: Chapter = {
+export const scores: Section = {
   id: "scores",
   nav: (t) => t.scores.nav,
   mount({ t, figures }) {
     const s = t.scores;
     const figure = new FigureView(s.caption, figures);
     return {
-      element: chapterSection("scores", s.title, s.body, figure.element),
+      element: articleSection("scores", s.title, s.body, figure.element),
       figures: [figure],
       update({ story }) {
         const { tokens, q, k, raw, scaled } = story;

@@ -1,5 +1,3 @@
-import type { App, Chapter } from "../app/app";
-import { MAX_HEADS } from "../app/state";
 import { at, rowOf, transposed } from "../engine/grid";
 import type { MultiHead } from "../engine/heads";
 import { type Story, WIDTH } from "../engine/story";
@@ -9,7 +7,9 @@ import { type FigureModel, FigureView } from "../view/figure";
 import { formatNumber, formatPercent } from "../view/format";
 import { dotProduct, result, softmaxParts } from "../view/inspector";
 import { operators, symbols } from "../view/symbols";
-import { chapterSection, maskControl, NO_LABELS } from "./parts";
+import type { App, Section } from "./app";
+import { articleSection, maskControl, NO_LABELS } from "./parts";
+import { MAX_HEADS } from "./state";
 
 function headsModel(t: App["t"], story: Story, multi: MultiHead): FigureModel {
   const { tokens } = story;
@@ -118,7 +118,7 @@ function concatModel(t: App["t"], story: Story, multi: MultiHead): FigureModel {
   };
 }
 
-export const heads: Chapter = {
+export const heads: Section = {
   id: "heads",
   nav: (t) => t.heads.nav,
   mount(app) {
@@ -133,7 +133,7 @@ export const heads: Chapter = {
     const refusal = h("div", { class: "refusal", role: "alert" });
     const shown = h("div", {}, looks.element, h("div", { class: "prose", html: t.heads.concatBody }), mixing.element);
     return {
-      element: chapterSection(
+      element: articleSection(
         "heads",
         t.heads.title,
         t.heads.body,

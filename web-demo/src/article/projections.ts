@@ -1,16 +1,16 @@
-import type { Chapter } from "../app/app";
-import type { Projection } from "../app/state";
 import { at, rowOf, transposed } from "../engine/grid";
 import { segmented } from "../view/controls";
 import { FigureView } from "../view/figure";
 import { formatNumber } from "../view/format";
 import { dotProduct, result } from "../view/inspector";
 import { operators, symbols } from "../view/symbols";
-import { chapterSection, NO_LABELS } from "./parts";
+import type { Section } from "./app";
+import { articleSection, NO_LABELS } from "./parts";
+import type { Projection } from "./state";
 
 const WEIGHT_SYMBOL = { q: symbols.wq, k: symbols.wk, v: symbols.wv } as const;
 
-export const projections: Chapter = {
+export const projections: Section = {
   id: "qkv",
   nav: (t) => t.projections.nav,
   mount({ t, figures, store }) {
@@ -26,7 +26,7 @@ export const projections: Chapter = {
       (projection) => store.set({ projection }),
     );
     return {
-      element: chapterSection("qkv", p.title, p.body, choice.element, figure.element),
+      element: articleSection("qkv", p.title, p.body, choice.element, figure.element),
       figures: [figure],
       update({ state, story }) {
         const which = state.projection;

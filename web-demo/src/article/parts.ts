@@ -1,12 +1,13 @@
 /** Pieces that several chapters use. */
-import type { App } from "../app/app";
-import { type MaskChoice, SENTENCES, type State } from "../app/state";
+
 import { MAX_TOKENS, tokenize } from "../engine/embed";
 import { type Control, segmented, textField } from "../view/controls";
 import { h } from "../view/dom";
 import { symbols } from "../view/symbols";
+import type { App } from "./app";
+import { type MaskChoice, SENTENCES, type State } from "./state";
 
-export function chapterSection(id: string, title: string, body: string, ...children: readonly Node[]): HTMLElement {
+export function articleSection(id: string, title: string, body: string, ...children: readonly Node[]): HTMLElement {
   const prose = h("div", { class: "prose", html: body });
   for (const place of prose.querySelectorAll("[data-root]")) place.innerHTML = symbols.root;
   const heading = h("h2", { id: `${id}-title`, tabindex: -1 }, title);

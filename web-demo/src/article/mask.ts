@@ -1,4 +1,3 @@
-import type { App, Chapter, Results } from "../app/app";
 import { at, largest, rowOf } from "../engine/grid";
 import { leaksOf, type Story } from "../engine/story";
 import { h } from "../view/dom";
@@ -6,8 +5,9 @@ import { type CellRef, type FigureModel, FigureView } from "../view/figure";
 import { formatNumber, formatPercent } from "../view/format";
 import { type Explanation, type Part, result, softmaxParts, text, value } from "../view/inspector";
 import { operators, symbols } from "../view/symbols";
+import type { App, Results, Section } from "./app";
 import { cheaterPanel } from "./cheater";
-import { chapterSection, maskControl } from "./parts";
+import { articleSection, maskControl } from "./parts";
 
 const HIDDEN = Number.NEGATIVE_INFINITY;
 
@@ -117,7 +117,7 @@ function verdict(t: App["t"], { state, story }: Results): { tone: string; lines:
   return { tone: "good", lines: [tokens.length === 1 ? v.single : v.causal] };
 }
 
-export const mask: Chapter = {
+export const mask: Section = {
   id: "mask",
   nav: (t) => t.maskChapter.nav,
   mount(app) {
@@ -127,7 +127,7 @@ export const mask: Chapter = {
     const told = h("div", { class: "verdict", role: "status" });
     const cheater = cheaterPanel(app);
     return {
-      element: chapterSection(
+      element: articleSection(
         "mask",
         t.maskChapter.title,
         t.maskChapter.body,

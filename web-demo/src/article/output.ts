@@ -1,19 +1,19 @@
-import type { Chapter } from "../app/app";
 import { at, rowOf, transposed } from "../engine/grid";
 import { FigureView } from "../view/figure";
 import { formatNumber, formatPercent } from "../view/format";
 import { dotProduct, result } from "../view/inspector";
 import { operators, symbols } from "../view/symbols";
-import { chapterSection, NO_LABELS } from "./parts";
+import type { Section } from "./app";
+import { articleSection, NO_LABELS } from "./parts";
 
-export const output: Chapter = {
+export const output: Section = {
   id: "output",
   nav: (t) => t.output.nav,
   mount({ t, figures }) {
     const o = t.output;
     const figure = new FigureView(o.caption, figures);
     return {
-      element: chapterSection("output", o.title, o.body, figure.element),
+      element: articleSection("output", o.title, o.body, figure.element),
       figures: [figure],
       update({ story }) {
         const { tokens, weights, v, output: out } = story;

@@ -1,13 +1,14 @@
 /** The opening: the formula, the sentence, and which words one word looks at. */
-import type { Chapter } from "../app/app";
+
 import { at } from "../engine/grid";
 import { ArcsView } from "../view/arcs";
 import { h } from "../view/dom";
 import { formatPercent } from "../view/format";
 import { formula } from "../view/symbols";
+import type { Section } from "./app";
 import { maskControl, sentenceField } from "./parts";
 
-export const hero: Chapter = {
+export const hero: Section = {
   id: "start",
   mount(app) {
     const { t, store } = app;

@@ -1,13 +1,13 @@
-import type { Chapter } from "../app/app";
 import { at } from "../engine/grid";
 import { checkbox } from "../view/controls";
 import { h } from "../view/dom";
 import { FigureView } from "../view/figure";
 import { formatPercent } from "../view/format";
 import { softmaxParts } from "../view/inspector";
-import { chapterSection, sentenceField } from "./parts";
+import type { Section } from "./app";
+import { articleSection, sentenceField } from "./parts";
 
-export const cross: Chapter = {
+export const cross: Section = {
   id: "cross",
   nav: (t) => t.cross.nav,
   mount(app) {
@@ -21,7 +21,7 @@ export const cross: Chapter = {
     const refusal = h("div", { class: "refusal", role: "alert" });
     const title = (label: string) => `<span class="symbol words">${label}</span>`;
     return {
-      element: chapterSection(
+      element: articleSection(
         "cross",
         c.title,
         c.body,

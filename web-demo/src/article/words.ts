@@ -1,17 +1,17 @@
-import type { Chapter } from "../app/app";
 import { at } from "../engine/grid";
 import { FigureView } from "../view/figure";
 import { result } from "../view/inspector";
 import { symbols } from "../view/symbols";
-import { chapterSection, NO_LABELS } from "./parts";
+import type { Section } from "./app";
+import { articleSection, NO_LABELS } from "./parts";
 
-export const words: Chapter = {
+export const words: Section = {
   id: "words",
   nav: (t) => t.words.nav,
   mount({ t, figures }) {
     const figure = new FigureView(t.words.caption, figures);
     return {
-      element: chapterSection("words", t.words.title, t.words.body, figure.element),
+      element: articleSection("words", t.words.title, t.words.body, figure.element),
       figures: [figure],
       update({ story }) {
         const { tokens, x } = story;

@@ -1,6 +1,6 @@
-import type { Chapter } from "../app/app";
 import { h } from "../view/dom";
-import { chapterSection } from "./parts";
+import type { Section } from "./app";
+import { articleSection } from "./parts";
 
 const CODE = `import { createLookback, masks } from "lookback";
 
@@ -16,7 +16,7 @@ layer.load(stateDict);     // PyTorch's names
 layer.forward(x, { causal: true });
 layer.forward(x, { memory: otherSentence });`;
 
-export const closing: Chapter = {
+export const closing: Section = {
   id: "use",
   nav: (t) => t.closing.nav,
   mount({ t, lb }) {
@@ -30,7 +30,7 @@ export const closing: Chapter = {
     const memory = fact("memory", c.memory);
     const objects = fact("objects", c.objects);
     return {
-      element: chapterSection(
+      element: articleSection(
         "use",
         c.title,
         c.body,
