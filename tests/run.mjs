@@ -57,11 +57,21 @@ const versions = await Promise.all(
     (await start(node, ["--version"], { capture: true })).output.trim(),
   ),
 );
-const { chromium } = findTools();
-const browser = chromium
-  ? (await start(chromium, ["--version"], { capture: true })).output.match(/Chrom.*\d.*/)?.[0]
-  : "no Chromium";
-console.log(`Node.js: ${versions[0]} (system), ${versions.slice(1).join(", ") || "no others"}; ${browser}`);
+const { chromium, firefox, miniBrowser } = findTools();
+/** @type {[name: string, program: string | undefined][]} */
+const browsers = [
+  ["Chromium", chromium],
+  ["Firefox", firefox],
+  ["WebKitGTK", miniBrowser],
+];
+const told = await Promise.all(
+  browsers.map(async ([name, program]) => {
+    if (!program) return `no ${name}`;
+    const { output } = await start(program, ["--version"], { capture: true });
+    return `${name} ${output.match(/\d+(\.\d+)+/)?.[0] ?? "of unknown version"}`;
+  }),
+);
+console.log(`Node.js: ${versions[0]} (system), ${versions.slice(1).join(", ") || "no others"}; ${told.join(", ")}`);
 
 const total = { ...none };
 /** @type {string[]} */
@@ -72,14 +82,14 @@ for (const [name, run] of chosen) {
   const count = await run();
   for (const key of /** @type {const} */ (["passed", "failed", "skipped"])) total[key] += count[key];
   const seconds = ((Date.now() - begin) / 1000).toFixed(1);
-  lines.push(`${count.failed > 0 ? "✘" : "✔"} ${name}: ${told(count)} (${seconds} s)`);
+  lines.push(`${count.failed > 0 ? "✘" : "✔"} ${name}: ${counted(count)} (${seconds} s)`);
   console.log(lines.at(-1));
 }
 console.log(`\n${lines.join("\n")}\n`);
-console.log(told(total));
+console.log(counted(total));
 process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
 
 /** @param {import("./verbs/programs.mjs").Count} count */
-function told({ passed, failed, skipped }) {
+function counted({ passed, failed, skipped }) {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import lockfile from "proper-lockfile";
 import { aptInstall, isPackaged } from "./apt.mjs";
-import { findTools, missingTools } from "./find.mjs";
+import { findTools, missingTools, optional } from "./find.mjs";
 import { cacheFolder, readIfThere, which } from "./paths.mjs";
 import { pinnedSteps } from "./pinned.mjs";
 import { Advice, CommandError, progressOf, run } from "./shell.mjs";
@@ -27,6 +27,10 @@ const packagesOf = {
   googletest: ["googletest"],
   // With a font for the Chinese page: the tests take screenshots.
   chromium: ["chromium", "fonts-wqy-microhei"],
+  firefox: ["firefox-esr"],
+  webKitDriver: ["webkit2gtk-driver"],
+  miniBrowser: ["webkit2gtk-driver"],
+  xvfb: ["xvfb"],
   clangFormat: ["clang-format-19"],
   clangTidy: ["clang-tidy-19"],
 };
@@ -42,6 +46,10 @@ const elsewhere = {
   sanitizers: "clang's sanitizer libraries (compiler-rt)",
   googletest: "GoogleTest's sources (LOOKBACK_GTEST = the folder that contains src/gtest-all.cc)",
   chromium: "Chromium (LOOKBACK_CHROMIUM = its program)",
+  firefox: "Firefox 146 or newer (LOOKBACK_FIREFOX = its program)",
+  webKitDriver: "WebKitGTK's WebKitWebDriver",
+  miniBrowser: "WebKitGTK's MiniBrowser",
+  xvfb: "Xvfb",
   clangFormat: "clang-format-19",
   clangTidy: "clang-tidy-19",
 };
@@ -58,12 +66,22 @@ function system() {
 }
 
 /**
+ * What is not there and has to be, or can be brought.
+ * @param {Purpose[]} purposes
+ */
+export function wantedTools(purposes) {
+  const { debian, release } = system();
+  const brings = debian && release >= 12 && process.getuid?.() === 0;
+  return missingTools(findTools(), purposes).filter((name) => brings || !optional.includes(name));
+}
+
+/**
  * The steps that bring what is missing.
  * @param {Purpose[]} purposes
  * @returns {Promise<Task[]>}
  */
 export async function setUpSteps(purposes) {
-  const missing = missingTools(findTools(), purposes);
+  const missing = wantedTools(purposes);
   const { debian, release } = system();
   if (!debian || release < 12) {
     throw new Advice(

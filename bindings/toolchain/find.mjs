@@ -19,6 +19,10 @@ export const minimum = { emscripten: "3.1.69", xsimd: "13.2" };
  * @property {string} [sanitizers] The compiler's sanitizer library.
  * @property {string} [googletest] The folder that has src/gtest-all.cc.
  * @property {string} [chromium]
+ * @property {string} [firefox]
+ * @property {string} [webKitDriver] WebKitGTK's WebDriver.
+ * @property {string} [miniBrowser] WebKitGTK's browser that it drives.
+ * @property {string} [xvfb] The X server without a screen that WebKitGTK needs.
  * @property {string} [clangFormat]
  * @property {string} [clangTidy]
  */
@@ -26,10 +30,13 @@ export const minimum = { emscripten: "3.1.69", xsimd: "13.2" };
 /** @type {Record<Purpose, (keyof Tools)[]>} */
 export const needs = {
   build: ["python", "cmake", "ninja", "emscripten", "xsimd"],
-  test: ["clang", "sanitizers", "googletest", "chromium"],
+  test: ["clang", "sanitizers", "googletest", "chromium", "firefox", "webKitDriver", "miniBrowser", "xvfb"],
   check: ["clang", "clangFormat", "clangTidy"],
   browser: ["chromium"],
 };
+
+/** Without these the tests that want them are skipped, visibly. @type {(keyof Tools)[]} */
+export const optional = ["firefox", "webKitDriver", "miniBrowser", "xvfb"];
 
 /** @returns {Tools} */
 export function findTools() {
@@ -51,6 +58,10 @@ export function findTools() {
     ),
     chromium:
       process.env.LOOKBACK_CHROMIUM ?? which("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    firefox: process.env.LOOKBACK_FIREFOX ?? which("firefox-esr", "firefox"),
+    webKitDriver: which("WebKitWebDriver"),
+    miniBrowser: findMiniBrowser(),
+    xvfb: which("Xvfb"),
     clangFormat: which("clang-format-19"),
     clangTidy: which("clang-tidy-19"),
   };
@@ -120,6 +131,25 @@ export function pinnedEmscripten() {
 /** @param {string} folder */
 export function pinnedStamp(folder) {
   return `1 ${folder}`;
+}
+
+/** Distributions keep it beside WebKitGTK's other programs, in a folder named by the version of its interface. */
+function findMiniBrowser() {
+  for (const base of ["/usr/libexec", "/usr/lib64", ...foldersIn("/usr/lib")]) {
+    for (const folder of foldersIn(base)) {
+      if (!/\/webkit(2)?gtk-[\d.]+$/.test(folder)) continue;
+      const found = firstExisting(join(folder, "MiniBrowser"));
+      if (found) return found;
+    }
+  }
+  return undefined;
+}
+
+/** @param {string} folder */
+function foldersIn(folder) {
+  if (!existsSync(folder)) return [];
+  const entries = readdirSync(folder, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => join(folder, entry.name));
 }
 
 /** @param {string} clang */

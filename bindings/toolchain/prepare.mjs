@@ -1,8 +1,8 @@
 /** Makes everything ready for a verb: packages, tools, builds. What is ready already costs next to nothing. */
 import { Listr, PRESET_TIMER } from "listr2";
 import { buildingAlone, cmakeStep, typeScriptStep, writeToolchain } from "./build.mjs";
-import { alone, setUpSteps } from "./debian.mjs";
-import { findTools, missingTools } from "./find.mjs";
+import { alone, setUpSteps, wantedTools } from "./debian.mjs";
+import { findTools, optional } from "./find.mjs";
 import { Advice, Failed } from "./shell.mjs";
 
 /** @typedef {import("./find.mjs").Purpose} Purpose */
@@ -12,13 +12,13 @@ import { Advice, Failed } from "./shell.mjs";
  * @returns {Promise<import("./find.mjs").Tools>}
  */
 export async function prepareTools(purposes) {
-  if (missingTools(findTools(), purposes).length > 0) {
+  if (wantedTools(purposes).length > 0) {
     await alone(async () => {
       // Another process may have set up meanwhile.
-      if (missingTools(findTools(), purposes).length === 0) return;
+      if (wantedTools(purposes).length === 0) return;
       console.log("Setting up the tools (once) …");
       await runSteps(await setUpSteps(purposes));
-      const missing = missingTools(findTools(), purposes);
+      const missing = wantedTools(purposes).filter((name) => !optional.includes(name));
       if (missing.length > 0) throw new Advice(`Still missing after the set-up: ${missing.join(", ")}`);
     });
   }

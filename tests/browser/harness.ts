@@ -63,21 +63,22 @@ async function firstLine(child: ChildProcessByStdio<Writable, Readable, Readable
   });
 }
 
-/** Vite runs as a process of its own, outside of Jest's module system. */
-export async function openStand(chromiumPath: string): Promise<Stand> {
-  mkdirSync(ARTIFACTS, { recursive: true });
+export interface Server {
+  readonly url: string;
+  close(): void;
+}
+
+/** Builds and serves the demo. Vite runs as a process of its own, outside of Jest's module system. */
+export async function serveDemo(): Promise<Server> {
   const server = spawn(process.execPath, [join(here, "serve.mjs")], {
     stdio: ["pipe", "pipe", "pipe"],
     env: { ...process.env, NODE_ENV: "production", NODE_OPTIONS: "" },
   });
   try {
     const { url } = JSON.parse(await firstLine(server)) as { url: string };
-    const browser = await chromium.launch({ executablePath: chromiumPath, headless: true, args: FLAGS });
     return {
       url,
-      browser,
-      async close() {
-        await browser.close();
+      close() {
         server.removeAllListeners("exit");
         server.stdin.end();
         server.kill();
@@ -85,6 +86,25 @@ export async function openStand(chromiumPath: string): Promise<Stand> {
     };
   } catch (error) {
     server.kill();
+    throw error;
+  }
+}
+
+export async function openStand(chromiumPath: string): Promise<Stand> {
+  mkdirSync(ARTIFACTS, { recursive: true });
+  const server = await serveDemo();
+  try {
+    const browser = await chromium.launch({ executablePath: chromiumPath, headless: true, args: FLAGS });
+    return {
+      url: server.url,
+      browser,
+      async close() {
+        await browser.close();
+        server.close();
+      },
+    };
+  } catch (error) {
+    server.close();
     throw error;
   }
 }
