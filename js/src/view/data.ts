@@ -35,8 +35,8 @@ export interface AttentionShape {
   readonly queryOffset: number | null;
 }
 
-/** Which head: its place in the list, or the mean of all of its layer's. */
-export type HeadChoice = number | "mean";
+/** Which head: its place in the list, or the mean of several, or of all of its layer's. */
+export type HeadChoice = number | readonly number[] | "mean";
 
 export class Attention implements AttentionShape {
   readonly kind: AttentionKind;
@@ -75,7 +75,11 @@ export class Attention implements AttentionShape {
 
   /** [Lq, Lk], row-major: how strongly each query looks at each key. Not to be written to. */
   matrix(layer: number, head: HeadChoice): Float32Array {
-    return this.#once(`${layer} ${head}`, () => (head === "mean" ? this.#mean(layer) : this.#matrix(layer, head)));
+    return this.#once(`${layer} ${head}`, () =>
+      typeof head === "number"
+        ? this.#matrix(layer, head)
+        : meanOf(this.headList(head).map((each) => this.matrix(layer, each))),
+    );
   }
 
   /**
@@ -83,10 +87,10 @@ export class Attention implements AttentionShape {
    * null where there are no values.
    */
   valueWeighted(layer: number, head: HeadChoice): Float32Array | null {
-    if (head === "mean") {
-      const all = Array.from({ length: this.heads }, (_, each) => this.valueWeighted(layer, each));
+    if (typeof head !== "number") {
+      const all = this.headList(head).map((each) => this.valueWeighted(layer, each));
       return all.every((each) => each !== null)
-        ? this.#once(`${layer} mean values`, () => meanOf(all as Float32Array[]))
+        ? this.#once(`${layer} ${head} values`, () => meanOf(all as Float32Array[]))
         : null;
     }
     const values = this.vectors(layer, head)?.values;
@@ -99,9 +103,15 @@ export class Attention implements AttentionShape {
     });
   }
 
+  /** The heads of a choice, by their places. */
+  headList(head: HeadChoice): readonly number[] {
+    if (typeof head === "number") return [head];
+    return head === "mean" ? Array.from({ length: this.heads }, (_, each) => each) : head;
+  }
+
   /** The vectors behind a head, where they were given. */
   vectors(layer: number, head: HeadChoice): HeadVectors | null {
-    return head === "mean" ? null : this.#vectors(layer, head);
+    return typeof head === "number" ? this.#vectors(layer, head) : null;
   }
 
   /** q · k of a pair and what softmax sees of it, scale · q · k; null where they were not given. */
@@ -113,6 +123,13 @@ export class Attention implements AttentionShape {
     for (let d = 0; d < queries.width; d++)
       product += (queries.data[query * queries.width + d] ?? 0) * (keys.data[key * keys.width + d] ?? 0);
     return { product, scaled: product * scale };
+  }
+
+  /** Row and column of two positions in the text; null where they are not shown. */
+  cellOf(queryPosition: number, keyPosition: number): { query: number; key: number } | null {
+    const query = this.queryTokens.findIndex(({ position }) => position === queryPosition);
+    const key = this.keyTokens.findIndex(({ position }) => position === keyPosition);
+    return query < 0 || key < 0 ? null : { query, key };
   }
 
   /** Whether a key is later in the text than its query. */
@@ -165,11 +182,6 @@ export class Attention implements AttentionShape {
     );
   }
 
-  #mean(layer: number): Float32Array {
-    if (this.heads === 1) return this.matrix(layer, 0);
-    return meanOf(Array.from({ length: this.heads }, (_, head) => this.matrix(layer, head)));
-  }
-
   #once(name: string, make: () => Float32Array): Float32Array {
     const known = this.#made.get(name);
     if (known) return known;
@@ -193,6 +205,7 @@ export const shapeOf = (attention: AttentionShape): AttentionShape => ({
 });
 
 function meanOf(matrices: readonly Float32Array[]): Float32Array {
+  if (matrices.length === 1) return matrices[0]!;
   const mean = new Float32Array(matrices[0]?.length ?? 0);
   for (const matrix of matrices) for (let i = 0; i < mean.length; i++) mean[i]! += matrix[i]! / matrices.length;
   return mean;

@@ -27,3 +27,14 @@ export const escaped = (text: string): string =>
   text
     .replace(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, (character) => ("\t\n\r".includes(character) ? character : "\ufffd"))
     .replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
+
+/** The nearest `lang`, across shadow trees. */
+export function languageOf(element: Element): string {
+  for (let at: Element | null = element; at; ) {
+    const nearest: Element | null = at.closest("[lang]");
+    if (nearest) return nearest.getAttribute("lang") ?? "";
+    const root = at.getRootNode();
+    at = root instanceof ShadowRoot ? root.host : null;
+  }
+  return "";
+}

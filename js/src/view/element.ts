@@ -2,47 +2,23 @@
 import { LookbackError } from "lookback";
 import { COLOR_SCALES, type ColorScale } from "./colours.js";
 import type { Attention, HeadChoice } from "./data.js";
-import { h } from "./dom.js";
+import { h, languageOf } from "./dom.js";
+import type { CellDetail, HeadDetail } from "./events.js";
+import { followersOf, join, leaderOf, leave, partnersOf } from "./links.js";
 import { refuse, show } from "./numbers.js";
 import { readAttention } from "./read.js";
 import { loadJson, parseJson } from "./source.js";
-import { BASE_STYLES, type Look } from "./styles.js";
-import type { Token, TokenFormat } from "./tokens.js";
+import { type Look, sheetOf } from "./styles.js";
+import type { TokenFormat } from "./tokens.js";
 import { type Words, wordsFor } from "./words.js";
-
-/** What 'attention-hover' and 'attention-select' tell; null where nothing is pointed at, or the lock is released. */
-export interface CellDetail {
-  readonly layer: number;
-  readonly head: HeadChoice;
-  /** Row and column of the matrix as it is shown. */
-  readonly query: number;
-  readonly key: number;
-  readonly queryToken: Token;
-  readonly keyToken: Token;
-  readonly weight: number;
-  /** q · k, and what softmax sees of it, where q and k were given. */
-  readonly product?: number;
-  readonly score?: number;
-}
 
 /** Under Node.js there are no elements: the classes exist, and are never made. */
 const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement;
 
-/** Constructed sheets pass where a page's policy forbids inline styles. */
-const sheets = new Map<typeof AttentionElement, CSSStyleSheet>();
-
-function sheetOf(element: typeof AttentionElement): CSSStyleSheet {
-  const known = sheets.get(element);
-  if (known) return known;
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(BASE_STYLES + element.styles);
-  sheets.set(element, sheet);
-  return sheet;
-}
-
 export abstract class AttentionElement extends Base {
   static observedAttributes: string[] = [
     "src",
+    "for",
     "layer",
     "head",
     "batch",
@@ -130,9 +106,11 @@ export abstract class AttentionElement extends Base {
     this.setAttribute("layer", String(layer));
   }
 
-  /** Place of the head in its layer, from 0, or 'mean'. */
+  /** Place of the head in its layer, from 0; several, as in "0,3", are averaged; 'mean' is the mean of all. */
   get head(): HeadChoice {
-    return this.getAttribute("head") === "mean" ? "mean" : this.numberAttribute("head", 0);
+    const head = this.getAttribute("head") ?? "0";
+    if (head === "mean") return head;
+    return head.includes(",") ? head.split(",").map(Number) : this.numberAttribute("head", 0);
   }
   set head(head: HeadChoice) {
     this.setAttribute("head", String(head));
@@ -191,6 +169,14 @@ export abstract class AttentionElement extends Base {
     this.#reflect("label", label);
   }
 
+  /** The id of an element whose data this one shows, too, and whose layer, head and pointer it follows, as that one does its. */
+  get htmlFor(): string {
+    return this.getAttribute("for") ?? "";
+  }
+  set htmlFor(id: string) {
+    this.setAttribute("for", id);
+  }
+
   /** Settles when all that has been asked for so far is drawn. */
   get updated(): Promise<void> {
     return this.#pending ?? Promise.resolve();
@@ -213,11 +199,14 @@ export abstract class AttentionElement extends Base {
         Reflect.deleteProperty(this, name);
         Reflect.set(this, name, value);
       }
+    join(this);
     if (this.#input === undefined) this.#readInline();
+    this.#takeOver();
     this.requestUpdate();
   }
 
   disconnectedCallback(): void {
+    leave(this);
     this.#resize?.disconnect();
     this.#language?.disconnect();
     this.#loading?.abort();
@@ -226,6 +215,7 @@ export abstract class AttentionElement extends Base {
   attributeChangedCallback(name: string, before: string | null, after: string | null): void {
     if (before === after) return;
     if (name === "src" && after !== null) void this.#load(after);
+    if (name === "for") this.#takeOver();
     if (name === "batch" || name === "token-format") this.#stale = true;
     if (name === "hide-special") this.#shown = null;
     this.requestUpdate();
@@ -285,8 +275,9 @@ export abstract class AttentionElement extends Base {
     const { layer, head } = this;
     if (!Number.isInteger(layer) || layer < 0 || layer >= attention.layers)
       refuse(`layer ${layer} does not exist: there are ${attention.layers}, from 0 on.`);
-    if (head !== "mean" && (!Number.isInteger(head) || head < 0 || head >= attention.heads))
-      refuse(`head ${head} does not exist: there are ${attention.heads}, from 0 on.`);
+    for (const each of attention.headList(head))
+      if (!Number.isInteger(each) || each < 0 || each >= attention.heads)
+        refuse(`head ${each} does not exist: there are ${attention.heads}, from 0 on.`);
     return { layer, head };
   }
 
@@ -294,9 +285,33 @@ export abstract class AttentionElement extends Base {
     this.#live.textContent = text;
   }
 
-  /** Tells the page; the event leaves shadow trees. */
+  /** Tells the page and the elements that show the same; the event leaves shadow trees. */
   protected emit(name: "attention-hover" | "attention-select", detail: CellDetail | null): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+    for (const partner of this.#partners()) partner.follow(detail, name === "attention-select" && detail !== null);
+  }
+
+  /** A reader chose a layer and head: they are shown, here and by the elements that show the same. */
+  protected chooseHead(layer: number, head: HeadChoice): void {
+    for (const element of [this, ...this.#partners()]) {
+      element.layer = layer;
+      element.head = head;
+    }
+    const detail: HeadDetail = { layer, head };
+    this.dispatchEvent(new CustomEvent("attention-head", { detail, bubbles: true, composed: true }));
+  }
+
+  /** Another element's reader points at a pair, or locks it; null = no longer. No event comes of it. */
+  protected follow(_detail: CellDetail | null, _locked: boolean): void {}
+
+  #partners(): AttentionElement[] {
+    return partnersOf(this).filter((partner) => partner instanceof AttentionElement);
+  }
+
+  /** The data of the element it shows, if that has any yet. */
+  #takeOver(): void {
+    const leader = leaderOf(this);
+    if (leader instanceof AttentionElement && leader.#input !== undefined) this.data = leader.#input;
   }
 
   #reflect(name: string, value: string | null): void {
@@ -308,6 +323,7 @@ export abstract class AttentionElement extends Base {
     this.#input = input;
     this.#stale = true;
     this.#failure = null;
+    for (const follower of followersOf(this)) if (follower instanceof AttentionElement) follower.data = input;
     this.requestUpdate();
   }
 
@@ -390,15 +406,4 @@ export abstract class AttentionElement extends Base {
       if (!loading.signal.aborted) this.#fail(error);
     }
   }
-}
-
-/** The nearest `lang`, across shadow trees. */
-function languageOf(element: Element): string {
-  for (let at: Element | null = element; at; ) {
-    const nearest: Element | null = at.closest("[lang]");
-    if (nearest) return nearest.getAttribute("lang") ?? "";
-    const root = at.getRootNode();
-    at = root instanceof ShadowRoot ? root.host : null;
-  }
-  return "";
 }

@@ -3,7 +3,8 @@ import { AttentionMap } from "./map/element.js";
 
 export type { ColorScale } from "./colours.js";
 export { Attention, type AttentionKind, type HeadChoice, type HeadVectors, type Rows } from "./data.js";
-export { AttentionElement, type CellDetail } from "./element.js";
+export { AttentionElement } from "./element.js";
+export type { CellDetail, HeadDetail } from "./events.js";
 export { AttentionMap } from "./map/element.js";
 export { type AttentionInput, type Numbers, type NumbersTensor, type ReadOptions, readAttention } from "./read.js";
 export { readTokens, type Token, type TokenFormat } from "./tokens.js";

@@ -70,3 +70,20 @@ export interface Look {
   readonly missing: string;
   readonly font: string;
 }
+
+/** A class of elements with style rules of its own. */
+interface Styled {
+  readonly styles: string;
+}
+
+/** Constructed sheets pass where a page's policy forbids inline styles. */
+const sheets = new Map<Styled, CSSStyleSheet>();
+
+export function sheetOf(element: Styled): CSSStyleSheet {
+  const known = sheets.get(element);
+  if (known) return known;
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(BASE_STYLES + element.styles);
+  sheets.set(element, sheet);
+  return sheet;
+}

@@ -1,4 +1,5 @@
 /** What the elements say, in the languages of the READMEs. */
+import type { Attention, HeadChoice } from "./data.js";
 
 export interface Words {
   failed: string;
@@ -154,3 +155,10 @@ export const wordsFor = (language: string): Words => (/^zh\b/i.test(language) ? 
 
 /** Opening and closing quotation marks around a token. */
 export const quote = (label: string): string => `“${label}”`;
+
+/** A head by its number in the model; several by theirs. */
+export function headName(attention: Attention, head: HeadChoice, words: Words): string {
+  if (head === "mean") return words.meanOfHeads;
+  const numbers = attention.headList(head).map((each) => attention.headNumbers[each]);
+  return numbers.length === 1 ? String(numbers[0]) : `${numbers.join(", ")} (${words.meanOfHeads})`;
+}

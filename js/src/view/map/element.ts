@@ -1,7 +1,9 @@
 /** <attention-map>: the matrix of one head. */
 import type { Attention, HeadChoice } from "../data.js";
 import { h } from "../dom.js";
-import { AttentionElement, type CellDetail } from "../element.js";
+import { AttentionElement } from "../element.js";
+import type { CellDetail } from "../events.js";
+import { headName } from "../words.js";
 import { drawMap, drawPointer, type Picture } from "./draw.js";
 import { extentOf, faded, isFiltering, MARGINALS, type MarginalKind, marginalsOf } from "./filter.js";
 import { listen } from "./gestures.js";
@@ -139,6 +141,12 @@ export class AttentionMap extends AttentionElement {
     this.#redraw();
   }
 
+  protected override follow(detail: CellDetail | null, locked: boolean): void {
+    const attention = this.#picture?.attention;
+    const cell = attention && detail && attention.cellOf(detail.queryToken.position, detail.keyToken.position);
+    this.point(cell ?? null, locked);
+  }
+
   zoomToFit(): void {
     if (this.#layout) this.#show(wholeView(this.#layout.frame));
   }
@@ -163,8 +171,7 @@ export class AttentionMap extends AttentionElement {
   #summary(attention: Attention): string {
     const { words } = this;
     const { layer, head } = this.selection(attention);
-    const name = head === "mean" ? words.meanOfHeads : attention.headNumbers[head];
-    return `${words.map}, ${words.layer} ${attention.layerNumbers[layer]}, ${words.head} ${name}: ${words.queries(attention.queryLength)}, ${words.keys(attention.keyLength)}`;
+    return `${words.map}, ${words.layer} ${attention.layerNumbers[layer]}, ${words.head} ${headName(attention, head, words)}: ${words.queries(attention.queryLength)}, ${words.keys(attention.keyLength)}`;
   }
 
   /** What is drawn, made anew only where something it depends on has changed. */

@@ -1,7 +1,7 @@
 /** The pair that is pointed at, in words and numbers: what is read, and what is heard. */
 import type { Attention, HeadChoice } from "../data.js";
 import { bdi, h } from "../dom.js";
-import type { CellDetail } from "../element.js";
+import type { CellDetail } from "../events.js";
 import { formatNumber, formatPercent, formatPrecise } from "../format.js";
 import type { Words } from "../words.js";
 import { quote } from "../words.js";
