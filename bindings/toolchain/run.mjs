@@ -1,5 +1,5 @@
 /**
- * The npm verbs: node bindings/toolchain/run.mjs start|test|build|demo|bench|check|format [arguments]
+ * The npm verbs: node bindings/toolchain/run.mjs start|test|build|demo|bench|models|check|format [arguments]
  *
  * This file and what it imports at first use Node's built-ins only: a bare clone has no packages yet.
  */
@@ -39,6 +39,10 @@ const verbs = {
     return node([join(root, "tests/bench/run-browser.mjs"), ...args]);
   },
   "bench:readme": (args) => node([join(root, "tests/bench/readme.mjs"), ...args]),
+  async models(args) {
+    await prepared({ purposes: ["build"] });
+    return node([join(root, "js/models/tools/run.mjs"), ...args]);
+  },
   async check() {
     await prepared({ purposes: ["build", "test", "check"], cppTests: true });
     const { check } = await import("./check.mjs");

@@ -98,6 +98,28 @@ describe("the same model", () => {
     expect(await logitsOf(source())).toEqual(expected);
   });
 
+  test("comes from files that lie anywhere, and has the name that they are given", async () => {
+    const files = {
+      "config.json": new URL(`${origin}/plain/config.json`),
+      "tokenizer.json": join(path, "tokenizer.json"),
+      "model.safetensors": readFileSync(join(path, "model.safetensors")),
+    };
+    expect(await logitsOf({ files })).toEqual(expected);
+    const model = await loadDecoder(lb, { name: "mine", files });
+    expect(model.name).toBe("mine");
+    model.dispose();
+  });
+
+  test("misses a file that was not named", async () => {
+    const error = await rejected(loadDecoder(lb, { files: { "config.json": join(path, "config.json") } }));
+    expectError(error, "model-unreachable", "tokenizer.json is missing", 'the files are ["config.json"]');
+    const none = await rejected(loadDecoder(lb, { files: [] } as unknown as ModelSource));
+    expectError(none, "bad-option", "the source: files", "files by their names");
+    const typo = await rejected(loadDecoder(lb, { files: {}, named: "x" } as unknown as ModelSource));
+    expectError(typo, "unknown-option", "named", "Did you mean 'name'?");
+    await expectAlive(lb);
+  });
+
   test("one file of weights is fetched once", async () => {
     requests.length = 0;
     await logitsOf(`${origin}/plain`);

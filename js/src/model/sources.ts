@@ -1,17 +1,25 @@
 import { fail, kindOf, messageOf, refuse, show } from "../errors.js";
-import { readOptions } from "../options.js";
+import { later, type Reader, readOptions } from "../options.js";
 import { BlobReader, type ByteReader, type ByteSource, CHUNK_BYTES, MemoryReader, StreamReader } from "./bytes.js";
 
 /** One file: a path (Node.js), a URL, a File, or its bytes. */
 export type FileSource = string | URL | Blob | ArrayBuffer | ArrayBufferView;
 
-/** A folder's path (Node.js) or URL, its files, or the two files of llama2.c. */
+/** A folder's path (Node.js) or URL, its files, its files by their names wherever each is, or the two files of llama2.c. */
 export type ModelSource =
   | string
   | URL
   | readonly File[]
   | { readonly [index: number]: File; readonly length: number }
+  | NamedFiles
   | { weights: FileSource; tokenizer: FileSource };
+
+/** A folder whose files lie anywhere, as where a bundler has put them: each by the name that it has in the folder. */
+export interface NamedFiles {
+  readonly files: Readonly<Record<string, FileSource>>;
+  /** What the model is called. */
+  readonly name?: string;
+}
 
 /** What differs between Node.js and the web. */
 export interface Files {
@@ -32,7 +40,7 @@ const SCHEME = /^[a-z][a-z\d+.-]+:/i;
 /** Tokenizers of large vocabularies have 30 MB. */
 const MOST_JSON = 2 ** 28;
 const ACCEPTED =
-  "a folder's path or URL, a list of Files, or { weights, tokenizer }: the two .bin files of llama2.c, each a path, URL, File or ArrayBuffer";
+  "a folder's path or URL, a list of Files, { files: { 'config.json': …, … } }, or { weights, tokenizer }: the two .bin files of llama2.c, each a path, URL, File or ArrayBuffer";
 
 export function openSource(files: Files, given: unknown): OpenedSource {
   if (typeof given === "string" || kindOf(given) === "URL") {
@@ -48,6 +56,7 @@ export function openSource(files: Files, given: unknown): OpenedSource {
   const list = listOfFiles(given);
   if (list) return { folder: filesAsFolder(list) };
   if (kindOf(given) !== "Object") refuse("bad-option", "loadDecoder: the source", ACCEPTED, given);
+  if ("files" in (given as object)) return { folder: namedFiles(files, given) };
   const pair = readOptions(
     given,
     {
@@ -59,6 +68,20 @@ export function openSource(files: Files, given: unknown): OpenedSource {
   if (!pair.weights || !pair.tokenizer)
     fail("bad-option", `loadDecoder: ${pair.weights ? "tokenizer" : "weights"} is missing; the source is ${ACCEPTED}.`);
   return { weights: pair.weights, tokenizer: pair.tokenizer };
+}
+
+function namedFiles(files: Files, given: unknown): Folder {
+  const where = "loadDecoder: the source";
+  const readName: Reader<string> = (value, what) =>
+    typeof value === "string" ? value : refuse("bad-option", what, "a string", value);
+  const { files: named, name = "the files given" } = readOptions(given, { files: later(), name: readName }, where);
+  if (kindOf(named) !== "Object") refuse("bad-option", `${where}: files`, "an object of files by their names", named);
+  const sources = new Map(Object.entries(named as object).map(([file, at]) => [file, fileSource(files, at, file)]));
+  const absence = `the files are ${show([...sources.keys()])}`;
+  return {
+    name,
+    file: (file) => sources.get(file) ?? { name: file, absence, open: async () => undefined },
+  };
 }
 
 function listOfFiles(given: unknown): Blob[] | undefined {
