@@ -230,6 +230,11 @@ export abstract class AttentionElement extends Base {
     });
   }
 
+  /** Draws what has been asked for at once. */
+  protected flush(): void {
+    if (this.#pending) this.#refresh();
+  }
+
   protected get words(): Words {
     return wordsFor(languageOf(this));
   }

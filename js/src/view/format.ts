@@ -20,6 +20,12 @@ export function formatPrecise(value: number): string {
   return value.toExponential(1).replaceAll("-", "−");
 }
 
+/** The ends of scales: 1, 0.25, without zeros that say nothing. */
+export function formatRound(value: number): string {
+  const text = formatPrecise(value);
+  return text.includes(".") && !text.includes("e") ? text.replace(/\.?0+$/, "") : text;
+}
+
 export function formatPercent(value: number): string {
   if (!Number.isFinite(value)) return formatNumber(value);
   if (value === 0) return "0%";

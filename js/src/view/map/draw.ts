@@ -4,38 +4,28 @@ import { formatNumber } from "../format.js";
 import type { Look } from "../styles.js";
 import { runsRightToLeft, type Token } from "../tokens.js";
 import type { Marginals } from "./filter.js";
-import { LABEL_PITCH, LABEL_SIZE, type Layout, labelFont, STRIP, STRIP_GAP, tickStep } from "./layout.js";
-import type { Shades } from "./shades.js";
-import type { Tiles } from "./tiles.js";
+import { boldFont, LABEL_PITCH, LABEL_SIZE, type Layout, labelFont, STRIP, STRIP_GAP, tickStep } from "./layout.js";
+import type { Picture } from "./picture.js";
 import { type Box, boxOf, type Cell, seen, type View } from "./viewport.js";
 
 export type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
 
-export interface Picture {
-  readonly attention: Attention;
-  /** What is shown, filtered; and what its numbers are. */
-  readonly shown: Float32Array;
-  readonly matrix: Float32Array;
-  readonly marginals: Marginals | null;
-  readonly shades: Shades;
-  readonly tiles: Tiles;
+/** Where and how a picture is drawn. */
+export interface Scene {
+  readonly layout: Layout;
+  readonly view: View;
+  readonly look: Look;
+  readonly density: number;
   readonly numbers: boolean;
 }
 
 const LINES_FROM = 9;
-const HATCH_FROM = 9;
+const HATCH_FROM = 13;
 const NUMBERS_FROM = 27;
 
 /** Returns whether everything was there; else draw again in the next frame. */
-export function drawMap(
-  context: Context,
-  picture: Picture,
-  layout: Layout,
-  view: View,
-  look: Look,
-  density: number,
-  patient = false,
-): boolean {
+export function drawMap(context: Context, picture: Picture, scene: Scene, patient: boolean): boolean {
+  const { layout, view, look, density, numbers } = scene;
   context.save();
   context.setTransform(density, 0, 0, density, 0, 0);
   context.fillStyle = look.paper;
@@ -49,7 +39,7 @@ export function drawMap(
   context.translate(left, top);
   drawHatches(context, picture, layout, view, look);
   drawLines(context, layout, view, look);
-  if (picture.numbers) drawNumbers(context, picture, layout, view, look);
+  if (numbers) drawNumbers(context, picture, layout, view, look);
   context.restore();
   context.strokeStyle = look.line;
   context.lineWidth = 1;
@@ -193,6 +183,7 @@ function drawMarginals(context: Context, marginals: Marginals, layout: Layout, v
   const { rows, columns } = seen(frame, view);
   const length = STRIP - 2;
   context.fillStyle = look.muted;
+  context.globalAlpha = 0.55;
   drawBars(
     marginals.queries,
     rows,
@@ -238,10 +229,7 @@ function drawBars(
 export function drawPointer(
   context: Context,
   attention: Attention,
-  layout: Layout,
-  view: View,
-  look: Look,
-  density: number,
+  { layout, view, look, density }: Scene,
   cell: Cell | null,
   locked: boolean,
 ): void {
@@ -296,7 +284,7 @@ function drawPointedLabel(
   const { left, top, frame } = layout;
   const middle = axis === "query" ? box.y + box.height / 2 : box.x + box.width / 2;
   if (!token || middle < 0 || middle > (axis === "query" ? frame.height : frame.width)) return;
-  context.font = labelFont(look.font).replace(/^500/, "700");
+  context.font = boldFont(look.font);
   context.fillStyle = look.paper;
   if (axis === "query") context.fillRect(0, top + middle - 9, left - 2, 18);
   else {

@@ -1,22 +1,31 @@
 /** <attention-map>: the matrix of one head. */
-import type { Attention, HeadChoice } from "../data.js";
+import { LookbackError } from "lookback";
+import type { Attention } from "../data.js";
 import { h } from "../dom.js";
 import { AttentionElement } from "../element.js";
 import type { CellDetail } from "../events.js";
+import { saveFile } from "../save.js";
+import { TableTwin } from "../table.js";
 import { headName } from "../words.js";
-import { drawMap, drawPointer, type Picture } from "./draw.js";
-import { extentOf, faded, isFiltering, MARGINALS, type MarginalKind, marginalsOf } from "./filter.js";
-import { listen } from "./gestures.js";
-import { type Layout, labelFont, layoutMap } from "./layout.js";
-import { POOLINGS, type Pooling, Pyramid } from "./pyramid.js";
+import { csvOf, type ExportSource, htmlOf, svgOf } from "./export.js";
+import { MARGINALS, type MarginalKind } from "./filter.js";
+import { boldFont, layoutMap } from "./layout.js";
+import { makePicture, type Picture, type PictureSettings } from "./picture.js";
+import { POOLINGS, type Pooling } from "./pyramid.js";
 import { detailOf, showReadout, spoken } from "./readout.js";
-import { SCALES, type ScaleKind, Shades } from "./shades.js";
+import { SCALES, type ScaleKind } from "./shades.js";
+import { Stage } from "./stage.js";
 import { MAP_STYLES } from "./styles.js";
-import { Tiles } from "./tiles.js";
-import { type Cell, isWhole, moved, revealing, type View, wholeView, zoomed } from "./viewport.js";
+import { pictureOfWhole } from "./tiles.js";
+import { type SaveFormat, showLegend, Toolbar } from "./toolbar.js";
+import type { Cell } from "./viewport.js";
 
-/** Tallest picture that no attribute asks for. */
+/** Tallest picture, where no attribute says another. */
 const HEIGHT = 640;
+/** Longer rows have weights so small that a linear scale shows next to nothing. */
+const LINEAR_KEYS = 64;
+/** Width of an exported picture. */
+const EXPORT_ROOM = 960;
 
 export class AttentionMap extends AttentionElement {
   static override observedAttributes = [
@@ -27,50 +36,48 @@ export class AttentionMap extends AttentionElement {
     "threshold",
     "top-k",
     "max",
+    "max-height",
     "numbers",
     "value-weighted",
     "hide-toolbar",
-    "max-height",
+    "compact",
   ];
   static override styles = MAP_STYLES;
 
-  readonly #base = h("canvas", { part: "canvas", "aria-hidden": "true" });
-  readonly #overlay = h("canvas", { class: "overlay", "aria-hidden": "true" });
-  readonly #surface = h("div", { part: "map", class: "surface", tabindex: "0", role: "application" });
+  readonly #stage = new Stage({ pointed: (byKey) => this.#pointed(byKey), locked: () => this.#lockChanged() });
   readonly #readout = h("div", { part: "readout", class: "readout" });
+  readonly #legend = h("div", { part: "legend", class: "legend" });
+  readonly #table = new TableTwin();
+  readonly #toolbar = new Toolbar({
+    choose: (layer, head) => this.chooseHead(layer, head),
+    zoom: (factor) => this.#stage.zoom(factor),
+    whole: () => this.#stage.whole(),
+    scale: (scale) => {
+      this.scale = scale;
+    },
+    numbers: (on) => {
+      this.numbers = on;
+    },
+    table: (open) => {
+      this.#table.open = open;
+      this.requestUpdate();
+    },
+    save: (format) => void this.#save(format),
+    copyHtml: () => void this.#copyHtml(),
+  });
   #picture: Picture | null = null;
   #made = "";
-  #madeOf: Attention | null = null;
-  #layout: Layout | null = null;
-  #laidOut = "";
-  #view: View = { cell: 1, x: 0, y: 0 };
-  #cell: Cell | null = null;
-  #locked = false;
-  #frame = 0;
 
   constructor() {
     super();
-    this.#surface.append(this.#base, this.#overlay);
-    this.content.append(this.#surface, this.#readout);
-    listen(this.#surface, {
-      layout: () => this.#layout,
-      view: () => this.#view,
-      zoomed: () => this.#layout !== null && !isWhole(this.#layout.frame, this.#view),
-      point: (cell) => this.#hover(cell),
-      press: (cell) => this.#press(cell),
-      zoom: (factor, px, py) => this.#show(this.#layout && zoomed(this.#layout.frame, this.#view, factor, px, py)),
-      pan: (dx, dy) => this.#show(this.#layout && moved(this.#layout.frame, this.#view, dx, dy)),
-      step: (rows, columns) => this.#step(rows, columns),
-      end: (axis, last) => this.#end(axis, last),
-      lock: () => this.#cell && this.#press(this.#cell),
-      whole: () => this.zoomToFit(),
-      release: () => this.#release(),
-    });
+    const foot = h("div", { class: "foot" }, this.#readout, this.#legend);
+    this.content.append(this.#toolbar.element, this.#stage.surface, foot, this.#table.element);
   }
 
-  /** 'linear', or 'log': each tenth of the largest weight a shade lighter. */
+  /** 'linear', or 'log': each tenth of the largest weight a quarter of the scale. Default: linear up to 64 keys. */
   get scale(): ScaleKind {
-    return this.choice("scale", this.getAttribute("scale") ?? "linear", SCALES);
+    const few = (this.attention?.keyLength ?? 0) <= LINEAR_KEYS;
+    return this.choice("scale", this.getAttribute("scale") ?? (few ? "linear" : "log"), SCALES);
   }
   set scale(scale: ScaleKind) {
     this.setAttribute("scale", scale);
@@ -84,6 +91,7 @@ export class AttentionMap extends AttentionElement {
     this.setAttribute("pool", pooling);
   }
 
+  /** Beside the rows and below the columns: the mean of each, the sum, or nothing. */
   get marginals(): MarginalKind {
     return this.choice("marginals", this.getAttribute("marginals") ?? "mean", MARGINALS);
   }
@@ -107,6 +115,14 @@ export class AttentionMap extends AttentionElement {
     this.setAttribute("top-k", String(count));
   }
 
+  /** The number with the strongest colour; 0 = the largest of the matrix. */
+  get max(): number {
+    return this.numberAttribute("max", 0);
+  }
+  set max(most: number) {
+    this.setAttribute("max", String(most));
+  }
+
   /** Each weight times the length of its value, where `v` is given. */
   get valueWeighted(): boolean {
     return this.hasAttribute("value-weighted");
@@ -123,228 +139,187 @@ export class AttentionMap extends AttentionElement {
     this.toggleAttribute("numbers", numbers);
   }
 
-  /** The cell that is pointed at; null = none. */
-  get cell(): Cell | null {
-    return this.#cell;
+  get hideToolbar(): boolean {
+    return this.hasAttribute("hide-toolbar");
   }
-  /** Whether it stays when the pointer leaves. */
-  get locked(): boolean {
-    return this.#locked;
+  set hideToolbar(hide: boolean) {
+    this.toggleAttribute("hide-toolbar", hide);
   }
 
-  /** Points at a cell without an event: what follows another picture's event. */
+  /** The picture alone: no toolbar, no line below. */
+  get compact(): boolean {
+    return this.hasAttribute("compact");
+  }
+  set compact(compact: boolean) {
+    this.toggleAttribute("compact", compact);
+  }
+
+  /** The cell that is pointed at; null = none. */
+  get cell(): Cell | null {
+    return this.#stage.cell;
+  }
+
+  /** Whether it stays when the pointer leaves. */
+  get locked(): boolean {
+    return this.#stage.isLocked;
+  }
+
+  /** Points at a cell without an event, as what follows another picture does; `locked` = it stays. */
   point(cell: Cell | null, locked = false): void {
-    this.#locked = locked && cell !== null;
-    this.#cell = cell && this.#inside(cell) ? { query: cell.query, key: cell.key } : null;
-    if (this.#cell && this.#layout) this.#view = revealing(this.#layout.frame, this.#view, this.#cell);
-    this.#tell(false);
-    this.#redraw();
+    this.#stage.point(cell, locked);
+    this.#tell();
   }
 
   protected override follow(detail: CellDetail | null, locked: boolean): void {
-    const attention = this.#picture?.attention;
+    const { attention } = this;
     const cell = attention && detail && attention.cellOf(detail.queryToken.position, detail.keyToken.position);
     this.point(cell ?? null, locked);
   }
 
+  /** Shows everything. */
   zoomToFit(): void {
-    if (this.#layout) this.#show(wholeView(this.#layout.frame));
+    this.#stage.whole();
+  }
+
+  /** Shows `cell` pixels per cell from a row and a column on. */
+  zoomTo(cell: number, { query, key }: Cell): void {
+    const aspect = this.#stage.layout?.frame.aspect ?? 1;
+    this.#stage.view = { cell, x: key * cell, y: query * cell * aspect };
+  }
+
+  /** The head's numbers: keys in the first line, then a line per query. */
+  toCSV(): string {
+    const { attention, matrix } = this.#exportSource();
+    return csvOf(attention, matrix);
+  }
+
+  /** What is seen, at so many pixels per CSS pixel. */
+  async toPNG({ density = 2 }: { density?: number } = {}): Promise<Blob> {
+    this.#exportSource();
+    return this.#stage.png(density);
+  }
+
+  /** The whole matrix as a drawing that stands alone. */
+  toSVG(): string {
+    const source = this.#exportSource();
+    const context = h("canvas").getContext("2d")!;
+    context.font = boldFont(source.look.font);
+    const measure = (text: string) => context.measureText(text).width;
+    const layout = layoutMap(source.attention, EXPORT_ROOM, EXPORT_ROOM, 1, measure, source.marginals !== null);
+    return svgOf(source, layout, () => pictureOfWhole(this.#picture!.tiles));
+  }
+
+  /** Markup that stands alone: a table with coloured cells, or, where it would be too large, the drawing. */
+  toHTML(): string {
+    return htmlOf(this.#exportSource(), () => this.toSVG());
   }
 
   protected override update(attention: Attention): void {
-    const picture = this.#pictureOf(attention);
-    const changed = this.#picture?.attention !== attention;
-    this.#picture = picture;
-    if (changed) {
-      this.#cell = this.#cell && this.#inside(this.#cell) ? this.#cell : null;
-      this.#locked &&= this.#cell !== null;
-    }
-    this.#arrange(attention);
-    const { words } = this;
-    this.#surface.setAttribute("aria-roledescription", words.map);
-    this.#surface.setAttribute("aria-label", this.label ?? this.#summary(attention));
-    this.#surface.setAttribute("aria-description", words.help);
-    this.#tell(false);
-    this.#draw();
-  }
-
-  #summary(attention: Attention): string {
-    const { words } = this;
-    const { layer, head } = this.selection(attention);
-    return `${words.map}, ${words.layer} ${attention.layerNumbers[layer]}, ${words.head} ${headName(attention, head, words)}: ${words.queries(attention.queryLength)}, ${words.keys(attention.keyLength)}`;
-  }
-
-  /** What is drawn, made anew only where something it depends on has changed. */
-  #pictureOf(attention: Attention): Picture {
-    const { layer, head } = this.selection(attention);
-    const { look, pool, scale, marginals, colorScale, valueWeighted } = this;
-    const filter = { threshold: this.threshold, topK: this.topK };
-    const most = this.numberAttribute("max", 0);
-    const made = JSON.stringify([layer, head, look, pool, scale, marginals, colorScale, valueWeighted, filter, most]);
-    if (this.#picture && this.#madeOf === attention && this.#made === made)
-      return { ...this.#picture, numbers: this.numbers };
-    const matrix = this.#matrixOf(attention, layer, head);
-    const { queryLength: rows, keyLength: columns, kind } = attention;
-    const filtering = kind === "weights" && isFiltering(filter);
-    const shown = filtering ? faded(matrix, rows, columns, filter) : matrix;
-    const shades = new Shades(kind, most || extentOf(matrix), scale, colorScale, look);
-    // The mean of weights that stay and weights that fade would be neither.
-    const pyramid = new Pyramid(shown, rows, columns, filtering ? "max" : pool, kind);
-    this.#made = made;
-    this.#madeOf = attention;
-    return {
-      attention,
-      matrix,
-      shown,
-      shades,
-      tiles: new Tiles(pyramid, shades),
-      marginals: marginals === "none" || kind === "scores" ? null : marginalsOf(matrix, rows, columns, marginals),
-      numbers: this.numbers,
+    const { words, look } = this;
+    const settings: PictureSettings = {
+      ...this.selection(attention),
+      look,
+      pool: this.pool,
+      scale: this.scale,
+      marginals: this.compact ? "none" : this.marginals,
+      colorScale: this.colorScale,
+      valueWeighted: this.valueWeighted,
+      filter: { threshold: this.threshold, topK: this.topK },
+      max: this.max,
     };
-  }
-
-  #matrixOf(attention: Attention, layer: number, head: HeadChoice): Float32Array {
-    return (this.valueWeighted && attention.valueWeighted(layer, head)) || attention.matrix(layer, head);
-  }
-
-  /** Lays the parts out where sizes have changed; what was zoomed in to stays in sight. */
-  #arrange(attention: Attention): void {
-    const { look } = this;
-    const room = this.content.clientWidth;
-    const density = window.devicePixelRatio || 1;
-    const height = this.numberAttribute("max-height", HEIGHT);
-    const strips = this.#picture?.marginals !== null;
-    const key = JSON.stringify([room, density, height, strips, look.font]);
-    if (room === 0 || (this.#layout && this.#madeOf === this.#layoutOf && key === this.#laidOut)) return;
-    const context = this.#base.getContext("2d")!;
-    context.font = labelFont(look.font);
-    const layout = layoutMap(attention, room, height, density, (text) => context.measureText(text).width, strips);
-    const before = this.#layout;
-    const zoomedIn = before && this.#layoutOf === attention && !isWhole(before.frame, this.#view);
-    this.#layout = layout;
-    this.#layoutOf = attention;
-    this.#laidOut = key;
-    this.#view = zoomedIn ? moved(layout.frame, this.#view, 0, 0) : wholeView(layout.frame);
-    for (const canvas of [this.#base, this.#overlay]) {
-      canvas.width = Math.round(layout.width * density);
-      canvas.height = Math.round(layout.height * density);
-      canvas.style.width = `${layout.width}px`;
-      canvas.style.height = `${layout.height}px`;
-    }
-    this.#surface.style.width = `${layout.width}px`;
-    this.#surface.style.height = `${layout.height}px`;
-  }
-  #layoutOf: Attention | null = null;
-
-  #inside({ query, key }: Cell): boolean {
-    const attention = this.#picture?.attention;
-    return (
-      attention !== undefined && query < attention.queryLength && key < attention.keyLength && query >= 0 && key >= 0
+    // Made anew only where something that it depends on has changed.
+    const made = JSON.stringify(settings);
+    if (this.#picture?.attention !== attention || this.#made !== made) this.#picture = makePicture(attention, settings);
+    this.#made = made;
+    const picture = this.#picture!;
+    this.#toolbar.element.hidden = this.hideToolbar || this.compact;
+    const { layer, head, scale } = settings;
+    if (!this.#toolbar.element.hidden)
+      this.#toolbar.show({ attention, layer, head, scale, numbers: this.numbers, table: this.#table.open }, words);
+    this.#readout.parentElement!.hidden = this.compact;
+    showLegend(this.#legend, picture.shades, words);
+    this.#table.show(attention, picture.matrix, words, this.#title());
+    const { surface } = this.#stage;
+    surface.setAttribute("aria-roledescription", words.map);
+    surface.setAttribute(
+      "aria-label",
+      `${this.#title()}: ${words.queries(attention.queryLength)}, ${words.keys(attention.keyLength)}`,
     );
+    surface.setAttribute("aria-description", words.help);
+    this.#stage.show(picture, {
+      look,
+      room: this.content.clientWidth,
+      height: this.numberAttribute("max-height", HEIGHT),
+      density: window.devicePixelRatio || 1,
+      numbers: this.numbers,
+    });
+    this.#tell();
   }
 
-  #show(view: View | null): void {
-    if (!view) return;
-    this.#view = view;
-    this.#surface.classList.toggle("zoomed", this.#layout !== null && !isWhole(this.#layout.frame, view));
-    this.#redraw();
+  #title(): string {
+    const { words, attention } = this;
+    if (this.label !== null) return this.label;
+    if (!attention || (attention.layers === 1 && attention.heads === 1)) return words.map;
+    const { layer, head } = this.selection(attention);
+    return `${words.map}, ${words.layer} ${attention.layerNumbers[layer]}, ${words.head} ${headName(attention, head, words)}`;
   }
 
-  #redraw(): void {
-    this.#frame ||= requestAnimationFrame(() => this.#draw());
-  }
-
-  #draw(): void {
-    cancelAnimationFrame(this.#frame);
-    this.#frame = 0;
-    const layout = this.#layout;
-    const picture = this.#picture;
-    if (!layout || !picture) return;
-    const density = this.#base.width / layout.width;
-    const complete = drawMap(this.#base.getContext("2d")!, picture, layout, this.#view, this.look, density);
-    this.#drawPointer();
-    if (!complete) this.#redraw();
-  }
-
-  #drawPointer(): void {
-    const layout = this.#layout;
-    if (!layout || !this.#picture) return;
-    const density = this.#base.width / layout.width;
-    const context = this.#overlay.getContext("2d")!;
-    drawPointer(context, this.#picture.attention, layout, this.#view, this.look, density, this.#cell, this.#locked);
+  /** Everything that is asked for so far, drawn or not yet. */
+  #exportSource(): ExportSource {
+    this.flush();
+    const picture = this.attention && this.#picture;
+    if (!picture)
+      throw new LookbackError("invalid-attention", "there is nothing to export: the element has no attention to show.");
+    return { ...picture, look: this.look, title: this.#title(), numbers: this.numbers };
   }
 
   #detail(): CellDetail | null {
     const picture = this.#picture;
-    if (!this.#cell || !picture) return null;
+    const { cell } = this.#stage;
+    if (!cell || !picture) return null;
     const { layer, head } = this.selection(picture.attention);
-    return detailOf(picture.attention, picture.matrix, layer, head, this.#cell);
+    return detailOf(picture.attention, picture.matrix, layer, head, cell);
   }
 
-  #tell(aloud: boolean): void {
+  #tell(): CellDetail | null {
     const picture = this.#picture;
-    if (!picture) return;
+    if (!picture) return null;
     const detail = this.#detail();
     showReadout(this.#readout, picture.attention, picture.matrix, detail, this.valueWeighted, this.words);
-    if (aloud && detail)
+    return detail;
+  }
+
+  #pointed(byKey: boolean): void {
+    const detail = this.#tell();
+    const picture = this.#picture;
+    if (byKey && detail && picture)
       this.announce(spoken(picture.attention, picture.matrix, detail, this.valueWeighted, this.words));
+    this.emit("attention-hover", detail);
   }
 
-  #hover(cell: Cell | null): void {
-    if (this.#locked || (cell?.query === this.#cell?.query && cell?.key === this.#cell?.key)) return;
-    // What the keyboard chose stays when the pointer merely leaves.
-    if (!cell && this.#surface.matches(":focus-visible")) return;
-    this.#choose(cell, false);
+  #lockChanged(): void {
+    this.emit("attention-select", this.locked ? this.#detail() : null);
+    this.announce(this.locked ? this.words.locked : this.words.unlocked);
   }
 
-  #choose(cell: Cell | null, aloud: boolean): void {
-    this.#cell = cell;
-    this.#tell(aloud);
-    this.#drawPointer();
-    this.emit("attention-hover", this.#detail());
+  async #save(format: SaveFormat): Promise<void> {
+    const blob =
+      format === "png"
+        ? await this.toPNG()
+        : format === "svg"
+          ? new Blob([this.toSVG()], { type: "image/svg+xml" })
+          : new Blob([this.toCSV()], { type: "text/csv" });
+    saveFile(blob, `attention.${format}`);
   }
 
-  #press(cell: Cell): void {
-    const same = this.#cell?.query === cell.query && this.#cell.key === cell.key;
-    this.#locked = !(this.#locked && same);
-    this.#choose(cell, true);
-    this.emit("attention-select", this.#locked ? this.#detail() : null);
-    this.announce(this.#locked ? this.words.locked : this.words.unlocked);
-  }
-
-  #release(): void {
-    const was = this.#locked;
-    this.#locked = false;
-    if (was) {
-      this.emit("attention-select", null);
-      this.announce(this.words.unlocked);
-      this.#drawPointer();
-    } else this.#choose(null, false);
-  }
-
-  #step(rows: number, columns: number): void {
-    const attention = this.#picture?.attention;
-    if (!attention) return;
-    const from = this.#cell ?? { query: rows > 0 ? -1 : 0, key: columns > 0 ? -1 : 0 };
-    const within = (at: number, length: number) => Math.max(0, Math.min(length - 1, at));
-    this.#goTo({
-      query: within(from.query + rows, attention.queryLength),
-      key: within(from.key + columns, attention.keyLength),
-    });
-  }
-
-  #end(axis: "key" | "query", last: boolean): void {
-    const attention = this.#picture?.attention;
-    if (!attention) return;
-    const from = this.#cell ?? { query: 0, key: 0 };
-    if (axis === "key") this.#goTo({ ...from, key: last ? attention.keyLength - 1 : 0 });
-    else this.#goTo({ ...from, query: last ? attention.queryLength - 1 : 0 });
-  }
-
-  #goTo(cell: Cell): void {
-    this.#locked = false;
-    if (this.#layout) this.#view = revealing(this.#layout.frame, this.#view, cell);
-    this.#choose(cell, true);
-    this.#redraw();
+  async #copyHtml(): Promise<void> {
+    const html = this.toHTML();
+    // As markup for what takes markup, and as its text for editors of code.
+    const types = {
+      "text/html": new Blob([html], { type: "text/html" }),
+      "text/plain": new Blob([html], { type: "text/plain" }),
+    };
+    await navigator.clipboard.write([new ClipboardItem(types)]);
+    this.announce(this.words.copied);
   }
 }

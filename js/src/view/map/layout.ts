@@ -30,14 +30,16 @@ export interface Layout {
 
 export type Measure = (text: string) => number;
 
-function widest(tokens: readonly Token[], measure: Measure): number {
+function widest(tokens: readonly Token[], measure: Measure, most: number): number {
   const step = Math.max(1, Math.floor(tokens.length / SAMPLES));
   let width = 0;
   for (let i = 0; i < tokens.length; i += step) width = Math.max(width, measure(tokens[i]?.label ?? ""));
-  return Math.min(MOST_LABEL, Math.ceil(width));
+  return Math.min(most, Math.ceil(width));
 }
 
 export const labelFont = (font: string): string => `500 ${LABEL_SIZE}px ${font}`;
+/** Of the labels that are pointed at; room is kept for them. */
+export const boldFont = (font: string): string => `700 ${LABEL_SIZE}px ${font}`;
 
 /** `room`: width there is; `height`: the most the picture may have. */
 export function layoutMap(
@@ -48,8 +50,9 @@ export function layoutMap(
   measure: Measure,
   strips: boolean,
 ): Layout {
-  const queryLabel = widest(attention.queryTokens, measure);
-  const keyLabel = widest(attention.keyTokens, measure);
+  const most = Math.min(MOST_LABEL, Math.round(room / 4));
+  const queryLabel = widest(attention.queryTokens, measure, most);
+  const keyLabel = widest(attention.keyTokens, measure, most);
   const left = queryLabel + 10;
   const strip = strips ? STRIP + STRIP_GAP : EDGE;
   const fit = (slanted: boolean): Layout => {

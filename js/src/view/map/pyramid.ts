@@ -3,9 +3,13 @@
  * strong weight among a thousand stays visible) or their mean.
  */
 import type { AttentionKind } from "../data.js";
+import { extentOf } from "./filter.js";
 
 export type Pooling = "max" | "mean";
 export const POOLINGS: readonly Pooling[] = ["max", "mean"];
+
+/** A level of so many cells is looked through in no time. */
+const FEW = 65_536;
 
 export interface Level {
   readonly rows: number;
@@ -24,19 +28,40 @@ export class Pyramid {
     this.#kind = kind;
   }
 
+  /** The largest magnitude of all; a pyramid of maxima has it at its upper levels, too. */
+  extent(): number {
+    let level = 0;
+    if (this.#pooling === "max") while (this.level(level).data.length > FEW) level++;
+    return extentOf(this.level(level).data);
+  }
+
   /** Made when it is asked for. */
   level(n: number): Level {
     while (this.#levels.length <= n) {
       const finer = this.#levels[this.#levels.length - 1]!;
       if (this.#pooling === "mean") this.#levels.push(means(finer, this.#levels[0]!, 2 ** (this.#levels.length - 1)));
-      else this.#levels.push(this.#kind === "scores" ? halved(finer, strongest) : halved(finer, largest));
+      else this.#levels.push(this.#kind === "scores" ? extremes(finer) : maxima(finer));
     }
     return this.#levels[n]!;
   }
 }
 
-/** Weights: the largest; NaN is never lost. */
-const largest = (a: number, b: number): number => (a >= b || Number.isNaN(a) ? a : b);
+/** Weights: the largest of four; NaN is never lost. At odd ends a cell stands for itself. */
+function maxima({ rows, columns, data }: Level): Level {
+  const half = { rows: (rows + 1) >> 1, columns: (columns + 1) >> 1 };
+  const pooled = new Float32Array(half.rows * half.columns);
+  let to = 0;
+  for (let row = 0; row < rows; row += 2) {
+    const start = row * columns;
+    const down = row + 1 < rows ? columns : 0;
+    for (let column = 0; column < columns; column += 2) {
+      const at = start + column;
+      const right = column + 1 < columns ? 1 : 0;
+      pooled[to++] = Math.max(data[at]!, data[at + right]!, data[at + down]!, data[at + down + right]!);
+    }
+  }
+  return { ...half, data: pooled };
+}
 
 /** Scores: the one farthest from 0; −∞, which is masked, gives way to any other. */
 function strongest(a: number, b: number): number {
@@ -45,18 +70,14 @@ function strongest(a: number, b: number): number {
   return Math.abs(a) >= Math.abs(b) ? a : b;
 }
 
-/** At odd ends a cell stands for itself. */
-function halved({ rows, columns, data }: Level, pair: (a: number, b: number) => number): Level {
+function extremes({ rows, columns, data }: Level): Level {
   const half = { rows: (rows + 1) >> 1, columns: (columns + 1) >> 1 };
-  const pooled = new Float32Array(half.rows * half.columns);
-  let to = 0;
-  for (let row = 0; row < rows; row += 2) {
-    let at = row * columns;
-    const down = row + 1 < rows ? columns : 0;
-    for (let column = 1; column < columns; column += 2, at += 2)
-      pooled[to++] = pair(pair(data[at]!, data[at + 1]!), pair(data[at + down]!, data[at + down + 1]!));
-    if (columns % 2 === 1) pooled[to++] = pair(data[at]!, data[at + down]!);
-  }
+  const pooled = new Float32Array(half.rows * half.columns).fill(Number.NEGATIVE_INFINITY);
+  for (let row = 0, at = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++, at++) {
+      const to = (row >> 1) * half.columns + (column >> 1);
+      pooled[to] = strongest(pooled[to]!, data[at]!);
+    }
   return { ...half, data: pooled };
 }
 

@@ -10,6 +10,9 @@ const MOST_TILES = 160;
 /** Time for new tiles in one frame, ms; a coarser picture stands in for those that have to wait. */
 const PATIENCE = 7;
 
+/** Rows and columns of a picture in a file. */
+const MOST_EXPORTED = 2048;
+
 type Picture = OffscreenCanvas | HTMLCanvasElement;
 type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
 
@@ -26,6 +29,19 @@ function newPicture(width: number, height: number): Picture {
   canvas.height = height;
   return canvas;
 }
+
+type Part = readonly [row: number, column: number, rows: number, columns: number];
+
+function paintOn(picture: Picture, shades: Shades, data: Float32Array, stride: number, part: Part): void {
+  const context = picture.getContext("2d") as Context;
+  const [, , rows, columns] = part;
+  const image = context.createImageData(columns, rows);
+  shades.paint(data, stride, part, new Uint32Array(image.data.buffer), columns);
+  context.putImageData(image, 0, 0);
+}
+
+/** As an address, for files that hold pictures. */
+export const pictureOfWhole = (tiles: Tiles): string => tiles.whole(MOST_EXPORTED).toDataURL("image/png");
 
 export class Tiles {
   readonly #pyramid: Pyramid;
@@ -82,6 +98,18 @@ export class Tiles {
     return complete;
   }
 
+  /** The whole matrix, at the finest level that is no larger than `most` cells. */
+  whole(most: number): HTMLCanvasElement {
+    let level = 0;
+    while (Math.max(this.#pyramid.level(level).rows, this.#pyramid.level(level).columns) > most) level++;
+    const { rows, columns, data } = this.#pyramid.level(level);
+    const canvas = document.createElement("canvas");
+    canvas.width = columns;
+    canvas.height = rows;
+    paintOn(canvas, this.#shades, data, columns, [0, 0, rows, columns]);
+    return canvas;
+  }
+
   #tile(level: number, row: number, column: number, make: boolean): Tile | null {
     const name = `${level} ${row} ${column}`;
     const known = this.#tiles.get(name);
@@ -97,16 +125,7 @@ export class Tiles {
     const rows = Math.min(SIDE, allRows - row * SIDE);
     const columns = Math.min(SIDE, allColumns - column * SIDE);
     const picture = newPicture(columns, rows);
-    const context = picture.getContext("2d") as Context;
-    const image = context.createImageData(columns, rows);
-    this.#shades.paint(
-      data,
-      allColumns,
-      [row * SIDE, column * SIDE, rows, columns],
-      new Uint32Array(image.data.buffer),
-      columns,
-    );
-    context.putImageData(image, 0, 0);
+    paintOn(picture, this.#shades, data, allColumns, [row * SIDE, column * SIDE, rows, columns]);
     const tile = { picture, columns, rows };
     this.#tiles.set(name, tile);
     if (this.#tiles.size > MOST_TILES) this.#tiles.delete(this.#tiles.keys().next().value ?? "");
