@@ -22,6 +22,7 @@ export interface Scene {
 const LINES_FROM = 9;
 const HATCH_FROM = 13;
 const NUMBERS_FROM = 27;
+const UPRIGHT = 30;
 
 /** Returns whether everything was there; else draw again in the next frame. */
 export function drawMap(context: Context, picture: Picture, scene: Scene, patient: boolean): boolean {
@@ -285,17 +286,19 @@ function drawPointedLabel(
   const middle = axis === "query" ? box.y + box.height / 2 : box.x + box.width / 2;
   if (!token || middle < 0 || middle > (axis === "query" ? frame.height : frame.width)) return;
   context.font = boldFont(look.font);
+  // What has room stands upright, though its neighbours may not.
+  const leans = slanted && context.measureText(token.label).width > UPRIGHT;
   context.fillStyle = look.paper;
   if (axis === "query") context.fillRect(0, top + middle - 9, left - 2, 18);
   else {
     context.save();
     context.translate(left + middle, top - 5);
-    if (slanted) context.rotate(-Math.PI / 4);
+    if (leans) context.rotate(-Math.PI / 4);
     const width = Math.min(context.measureText(token.label).width, layout.keyLabel) + 6;
-    if (slanted) context.fillRect(-3, -9, width, 18);
+    if (leans) context.fillRect(-3, -9, width, 18);
     else context.fillRect(-width / 2, -LABEL_SIZE - 5, width, LABEL_SIZE + 8);
     context.restore();
   }
   context.fillStyle = look.accent;
-  drawLabel(context, token, axis, box, layout, slanted);
+  drawLabel(context, token, axis, box, layout, leans);
 }

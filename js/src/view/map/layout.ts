@@ -5,6 +5,7 @@ import { type Frame, frameFor } from "./viewport.js";
 
 export const LABEL_SIZE = 12;
 const MOST_LABEL = 108;
+const SPARSE_LABEL = 56;
 /** Room of a strip of sums, with its distance from the matrix. */
 export const STRIP = 30;
 export const STRIP_GAP = 5;
@@ -52,10 +53,10 @@ export function layoutMap(
 ): Layout {
   const most = Math.min(MOST_LABEL, Math.round(room / 4));
   const queryLabel = widest(attention.queryTokens, measure, most);
-  const keyLabel = widest(attention.keyTokens, measure, most);
+  const widestKey = widest(attention.keyTokens, measure, most);
   const left = queryLabel + 10;
   const strip = strips ? STRIP + STRIP_GAP : EDGE;
-  const fit = (slanted: boolean): Layout => {
+  const fit = (slanted: boolean, keyLabel: number): Layout => {
     const top = (slanted ? Math.ceil(keyLabel * 0.71 + 14) : LABEL_SIZE + 10) + EDGE;
     // The last slanted label leans out over the right edge.
     const lean = slanted ? Math.ceil(Math.min(keyLabel * 0.71, 70)) : 0;
@@ -78,8 +79,10 @@ export function layoutMap(
       strips,
     };
   };
-  const upright = fit(false);
-  return keyLabel <= upright.frame.fit - 4 ? upright : fit(true);
+  const upright = fit(false, widestKey);
+  if (widestKey <= upright.frame.fit - 4) return upright;
+  // Where labels are seen only after zooming in they must do with less.
+  return fit(true, upright.frame.fit < LABEL_PITCH ? Math.min(widestKey, SPARSE_LABEL) : widestKey);
 }
 
 /** Numbers on an axis whose labels have no room: 0, 500, 1000 …, at least `pitch` pixels apart. */

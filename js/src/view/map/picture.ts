@@ -38,9 +38,9 @@ export function makePicture(attention: Attention, settings: PictureSettings): Pi
   const matrix = (settings.valueWeighted && attention.valueWeighted(layer, head)) || attention.matrix(layer, head);
   const filtering = kind === "weights" && isFiltering(filter);
   const shown = filtering ? faded(matrix, rows, columns, filter) : matrix;
-  const shades = new Shades(kind, settings.max || extentOf(matrix), scale, settings.colorScale, look);
   // The mean of weights that stay and weights that fade would be neither.
   const pyramid = new Pyramid(shown, rows, columns, filtering ? "max" : pool, kind);
+  const shades = new Shades(kind, settings.max || pyramid.extent(), scale, settings.colorScale, look);
   return {
     attention,
     matrix,

@@ -82,7 +82,7 @@ export function showReadout(
   }
   const { queryToken, keyToken, query, key } = detail;
   const side = (label: string, position: number) =>
-    h("span", { class: "token" }, bdi(label), h("sub", {}, String(position)));
+    h("span", { class: "token" }, bdi(label), label === String(position) ? null : h("sub", {}, String(position)));
   const score = scoreText(attention, detail);
   const rank = attention.kind === "weights" ? words.rank(rankOf(attention, matrix, detail), attention.keyLength) : null;
   const parts = [
