@@ -7,12 +7,6 @@ namespace lookback::test {
 namespace {
 
 template <typename T>
-BasicView<T> view_of(T* data, Index heads, Index length, Index width, bool folded) {
-  if (folded) return {data, length * heads * width, width, heads * width};
-  return {data, heads * length * width, length * width, width};
-}
-
-template <typename T>
 const T* pointer_or_null(const std::vector<T>& values) {
   return values.empty() ? nullptr : values.data();
 }
@@ -79,6 +73,7 @@ AttentionCall Problem::call() const {
   call.scores.bias.data = pointer_or_null(bias.data);
   call.scores.alibi_slopes = pointer_or_null(slopes);
   call.scores.sinks = pointer_or_null(sinks);
+  call.scores.dropout = dropout;
   return call;
 }
 

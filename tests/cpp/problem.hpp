@@ -8,6 +8,13 @@
 
 namespace lookback::test {
 
+/// A contiguous [B, heads, L, width], or folded [B, L, heads·width].
+template <typename T>
+BasicView<T> view_of(T* data, Index heads, Index length, Index width, bool folded) {
+  if (folded) return {data, length * heads * width, width, heads * width};
+  return {data, heads * length * width, length * width, width};
+}
+
 /// Which dimensions of a mask or bias are broadcast.
 struct Broadcast {
   bool batch = false;
@@ -37,6 +44,7 @@ struct Problem {
   std::vector<float> slopes, sinks;
   float scale = 1.0F;
   float softcap = 0.0F;
+  Dropout dropout;
 
   /// Random queries, keys and values in [−bound, bound).
   static Problem random(const AttentionShape& shape, std::uint32_t seed, float bound = 1.0F);

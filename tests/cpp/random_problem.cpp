@@ -87,6 +87,7 @@ Problem random_problem(Random& random) {
   problem.folded = random.chance(50);
   add_rules(problem, random);
   add_scores(problem, random);
+  if (random.chance(20)) problem.dropout = {0.1F + 0.1F * static_cast<float>(random.below(7)), random.bits()};
   return problem;
 }
 

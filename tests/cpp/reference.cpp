@@ -86,15 +86,44 @@ struct Row {
       const ConstView& values = call.inputs.values;
       const float* v = values.data + batch * values.batch_stride + kv_head_of(shape, head) * values.head_stride +
                        j * values.row_stride;
+      const double factor = dropout_factor(call, batch, head, query, j);
       for (Index c = 0; c < shape.value_dim; ++c) {
-        result.output[at * shape.value_dim + c] += stage[3][j] * v[c];
-        result.largest_value[at] = std::max(result.largest_value[at], std::fabs(static_cast<double>(v[c])));
+        result.output[at * shape.value_dim + c] += factor * stage[3][j] * v[c];
+        result.largest_value[at] = std::max(result.largest_value[at], factor * std::fabs(static_cast<double>(v[c])));
       }
     }
   }
 };
 
+std::uint64_t finalise(std::uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9ULL;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
 }  // namespace
+
+double dropout_factor(const AttentionCall& call, Index batch, Index head, Index query, Index key) {
+  const double p = call.scores.dropout.p;
+  if (p == 0.0) return 1.0;
+  std::uint64_t row = finalise(call.scores.dropout.seed);
+  for (const std::int64_t word : {static_cast<std::int64_t>(batch), static_cast<std::int64_t>(head),
+                                  std::clamp<std::int64_t>(position_of(call, batch, query), INT32_MIN, INT32_MAX)}) {
+    row = finalise((row + 0x9e3779b97f4a7c15ULL) ^ static_cast<std::uint64_t>(word));
+  }
+  const auto low = static_cast<std::uint32_t>(row);
+  const auto high = static_cast<std::uint32_t>(row >> 32U);
+  std::uint32_t x = low + static_cast<std::uint32_t>(key) * 0x9e3779b9U;
+  x ^= x >> 16;
+  x *= 0x7feb352dU;
+  x ^= high;
+  x ^= x >> 15;
+  x *= 0x846ca68bU;
+  x ^= x >> 16;
+  return static_cast<double>(x) < p * 4294967296.0 ? 0.0 : 1.0 / (1.0 - p);
+}
 
 bool is_visible(const AttentionCall& call, Index batch, Index head, Index query, Index key) {
   const Visibility& rules = call.visibility;

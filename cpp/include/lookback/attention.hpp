@@ -36,6 +36,13 @@ struct Visibility {
   MaskView mask;                                ///< 1 = may attend
 };
 
+/// Dropout of attention weights, for training: with probability p a weight becomes 0, and the others are multiplied by 1 / (1 − p)
+/// (Srivastava et al. 2014). Which ones depends on the seed, batch row, head, i + offset and j alone, never on tiles or threads.
+struct Dropout {
+  float p = 0.0F;  ///< in [0, 1); 0 = none
+  std::uint64_t seed = 0;
+};
+
 /// What is added to or done with the scores before softmax.
 struct ScoreOptions {
   float scale = 1.0F;                   ///< multiplies Q·Kᵀ; any finite number
@@ -43,6 +50,7 @@ struct ScoreOptions {
   BiasView bias;                        ///< added after softcap; −∞ in it masks
   const float* alibi_slopes = nullptr;  ///< [H]; adds −slope·|i + offset − j| (Press et al. 2021, arXiv:2108.12409)
   const float* sinks = nullptr;         ///< [H]; exp(sink) joins the denominator and has no value
+  Dropout dropout;  ///< after softmax; weights, summaries and log_sum_exp are those before it; not with a cache
 };
 
 struct AttentionInputs {
@@ -128,6 +136,39 @@ void attention_run(void* workspace, Index from, Index to) noexcept;
 void attention_complete(void* workspace) noexcept;
 /// After all items. If `finished` is false some were left out: then the outputs are worthless and the cache gets its old lengths back.
 void attention_end(void* workspace, bool finished) noexcept;
+
+/// The gradients of a loss with respect to what attention_forward read, given the one with respect to its output.
+struct AttentionBackwardCall {
+  AttentionCall forward;               ///< as it was computed; no cache; its outputs are not looked at
+  ConstView output;                    ///< [B, H, Lq, Dv], the forward call's
+  const float* log_sum_exp = nullptr;  ///< [B, H, Lq], the forward call's
+  ConstView grad_output;               ///< [B, H, Lq, Dv]
+  MutableView grad_queries;            ///< [B, H, Lq, D]; the gradients are written, not added to what was there
+  MutableView grad_keys;               ///< [B, Hkv, Lk, D]: the sum over the heads that share it
+  MutableView grad_values;             ///< [B, Hkv, Lk, Dv]
+  float* grad_bias =
+      nullptr;  ///< as large as the bias and with its strides: summed where it is broadcast; nullptr = not asked
+  float* grad_sinks = nullptr;  ///< [H]; nullptr = not asked
+};
+
+/// Scratch bytes that attention_backward needs. Of each thread O(part · (D + Dv) + tile · (D + Dv)), where a part is 512 keys or an eighth of
+/// them; of all, with more than 512 keys, up to 8 times the gradient of the queries; with the gradient of a bias that is broadcast
+/// [B, H, Lq, Lk].
+[[nodiscard]] double attention_backward_workspace_bytes(const AttentionBackwardCall& call) noexcept;
+
+/// Computes weights again from log_sum_exp, tile by tile (Dao et al. 2022, arXiv:2205.14135, algorithm 4):
+///
+///     P = e^(masked scores − log_sum_exp)     dV = Pᵀ·dO     dP = dO·Vᵀ     dM = P ∘ (dP − rowsum(dO ∘ O))
+///     dS = dM · (1 − (capped / softcap)²)     dQ = scale · dS·K     dK = scale · dSᵀ·Q
+///     dBias = dM     dSink = −Σ e^(sink − log_sum_exp) · rowsum(dO ∘ O)
+///
+/// with P and dP ∘ the mask of dropout / (1 − p) in dV and dP. What masked keys, values or biases hold has no influence, NaN and ±∞
+/// included; what nothing sees and rows that see nothing have gradient 0. The order of every sum depends on Lq, Lk, D, Dv and the options
+/// only. `workspace` is at least attention_backward_workspace_bytes(call) bytes, aligned to 64.
+Status attention_backward(const AttentionBackwardCall& call, void* workspace, std::size_t workspace_bytes) noexcept;
+
+/// Whether the call is one that attention_backward accepts.
+Status validate_attention_backward(const AttentionBackwardCall& call) noexcept;
 
 /// Whether the call is one that attention_forward accepts; looks at shapes, options and pointers, not at values.
 Status validate_attention(const AttentionCall& call) noexcept;

@@ -6,10 +6,11 @@
 
 namespace lookback {
 
-/// Few queries are attended row by row, with keys and values read where they lie; more are worth packing for.
+/// Few queries are attended row by row, with keys and values read where they lie; more are worth packing for. Dropout is for training, where
+/// queries are many.
 inline constexpr Index most_decode_queries = 8;
 [[nodiscard]] constexpr bool is_decode(const AttentionCall& call) noexcept {
-  return call.shape.query_length <= most_decode_queries;
+  return call.shape.query_length <= most_decode_queries && call.scores.dropout.p == 0.0F;
 }
 
 /// Keys of one part: parts are summed by themselves, whoever sums them, and joined in one order. Counted from key 0.

@@ -9,6 +9,7 @@
 #include "attention/look.hpp"
 #include "attention/score_block.hpp"
 #include "attention/summary.hpp"
+#include "attention/tile_dropout.hpp"
 #include "attention/totals.hpp"
 #include "attention/visibility.hpp"
 #include "attention/workspace.hpp"
@@ -100,12 +101,14 @@ void accumulate(const TileRows& rows, KeyRange keys, Workspace& work) noexcept {
 void attend_blocks(const AttentionCall& call, const KeySource& source, const TileRows& rows, const Look& look,
                    Workspace& work) noexcept {
   pack_queries(call, rows, work);
+  const TileDropout dropout(call, rows);
   const KeyRange tile_keys = rows.hull(0, rows.count);
   for (Index first = tile_keys.from / block_keys * block_keys; first < tile_keys.to; first += block_keys) {
     const KeyRange block{static_cast<std::int32_t>(first), static_cast<std::int32_t>(first + block_keys)};
     const KeyRange keys = intersect(block, tile_keys);
     const bool seen = probabilities_of_block(call, source, rows, keys, work);
     look.take_block(keys, work);
+    if (seen) dropout.apply(rows, keys, work.scores);
     if (seen && work.block_is_finite[first / block_keys] != 0) {
       accumulate(rows, keys, work);
     } else if (seen) {

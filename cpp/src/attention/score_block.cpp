@@ -43,6 +43,8 @@ struct PanelBlock {
 
   void cap(KeyRange keys) const noexcept {
     if (call.scores.softcap > 0.0F) cap_scores(scores(keys.from), keys.count(), call.scores.softcap);
+    if (work.capped == nullptr) return;
+    copy_panel(scores(keys.from), keys.count(), work.capped + (scores(keys.from) - work.scores));
   }
 
   void add_biases(KeyRange keys) const noexcept {
@@ -121,28 +123,37 @@ void convert_keys(const AttentionCall& call, const KeySource& source, KeyRange k
   }
 }
 
-/// One panel's probabilities over `tile_keys`; false if it sees none of them.
-bool probabilities_of_panel(const PanelBlock& panel, KeyRange tile_keys) noexcept {
-  Workspace& work = panel.work;
-  KeyRange keys = intersect(tile_keys, panel.rows.hull(panel.first_row, panel.row_count));
+/// One panel's scores of the keys of `tile_keys` that any of its rows may see, which are returned; −∞ where hidden. Empty if none is seen:
+/// then nothing was written.
+KeyRange masked_scores(const PanelBlock& panel, KeyRange tile_keys) noexcept {
+  const KeyRange keys = intersect(tile_keys, panel.rows.hull(panel.first_row, panel.row_count));
+  if (keys.empty()) return {};
   bool plain = !panel.changes_scores();
-  Coverage coverage = keys.empty() ? Coverage::none : Coverage::all;
-  if (!keys.empty() && (!plain || has_holes(panel.call))) {
+  Coverage coverage = Coverage::all;
+  if (!plain || has_holes(panel.call)) {
     coverage = panel.look_for_holes(keys);
     plain = plain && coverage == Coverage::all;
   }
-  if (coverage == Coverage::none) {
+  if (coverage == Coverage::none) return {};
+  if (plain) {
+    panel.score_plainly(keys);
+  } else {
+    panel.score_fully(keys, coverage);
+  }
+  return keys;
+}
+
+/// One panel's probabilities over `tile_keys`; false if it sees none of them.
+bool probabilities_of_panel(const PanelBlock& panel, KeyRange tile_keys) noexcept {
+  Workspace& work = panel.work;
+  const KeyRange keys = masked_scores(panel, tile_keys);
+  if (keys.empty()) {
     fill_zero(panel.scores(tile_keys.from), tile_keys.count());
     std::fill_n(work.correction + panel.first_row, panel_width, 1.0F);
     return false;
   }
   float maximum[panel_width];
   std::fill_n(maximum, panel_width, -std::numeric_limits<float>::infinity());
-  if (plain) {
-    panel.score_plainly(keys);
-  } else {
-    panel.score_fully(keys, coverage);
-  }
   join_maximum(panel.scores(keys.from), keys.count(), maximum);
   exponentiate(panel.scores(keys.from), keys.count(), maximum, work.state->maximum + panel.first_row,
                work.state->sum + panel.first_row, work.correction + panel.first_row);
@@ -177,6 +188,11 @@ void scores_of_block(const AttentionCall& call, const KeySource& source, const T
     static_cast<void>(panel.look_for_holes(keys));
     hide_masked(panel.scores(keys.from), keys.count(), work.visible, block_keys);
   }
+}
+
+KeyRange masked_scores_of_panel(const AttentionCall& call, const KeySource& source, const TileRows& rows, KeyRange keys,
+                                Index first_row, Workspace& work) noexcept {
+  return masked_scores({call, source, rows, work, first_row, std::min(panel_width, rows.count - first_row)}, keys);
 }
 
 bool probabilities_of_block(const AttentionCall& call, const KeySource& source, const TileRows& rows, KeyRange keys,

@@ -1,10 +1,10 @@
 #include "attention/workspace.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 
 #include "attention/decode.hpp"
+#include "attention/planner.hpp"
 #include "kernels/dot_rows.hpp"
 #include "kernels/int8_tile.hpp"
 #include "lookback/parallel.hpp"
@@ -13,30 +13,6 @@ namespace lookback {
 namespace {
 
 using namespace kernels;
-
-constexpr double alignment = 64;
-
-/// Hands out consecutive parts. A double counts the bytes, so that a size beyond the address space is still a number.
-class Planner {
-public:
-  explicit Planner(void* memory) noexcept : next_(static_cast<char*>(memory)) {}
-
-  template <typename T>
-  T* take(double count) noexcept {
-    const double bytes = std::ceil(count * sizeof(T) / alignment) * alignment;
-    bytes_ += bytes;
-    if (next_ == nullptr) return nullptr;
-    char* part = next_;
-    next_ += static_cast<std::size_t>(bytes);  // not an Index: on 32 bits a part may be larger than that
-    return reinterpret_cast<T*>(part);
-  }
-
-  [[nodiscard]] double bytes() const noexcept { return bytes_; }
-
-private:
-  char* next_;
-  double bytes_ = 0;
-};
 
 void plan(const AttentionCall& call, Planner& planner, Workspace& parts) noexcept {
   const AttentionShape& shape = call.shape;

@@ -16,6 +16,7 @@ struct Workspace {
   std::int16_t* query_codes = nullptr;  ///< decoding from an int8 cache: [slot][padded_pairs(D)], and their scales
   float* query_scales = nullptr;        ///< [slot][groups]
   float* scores = nullptr;              ///< [block_keys][tile_queries]: scores, then probabilities
+  float* capped = nullptr;              ///< the same after softcap alone; for gradients
   float* accumulators = nullptr;        ///< [tile_queries][accumulator_stride]: output before normalisation
   float* value_panels = nullptr;        ///< [Dv / panel_width][Lk][panel_width]: one head's values, packed
   float* block_maxima = nullptr;        ///< [blocks][tile_queries]: the maximum in force at each block (for weights)

@@ -82,6 +82,13 @@ using simd::Batch;
   }
 }
 
+[[gnu::noinline]] void copy_panel(const float* block, Index key_count, float* target) noexcept {
+  for (Index at = 0; at < key_count * tile_queries; at += tile_queries) {
+    simd::store(target + at, simd::load(block + at));
+    simd::store(target + at + simd::lanes, simd::load(block + at + simd::lanes));
+  }
+}
+
 [[gnu::noinline]] void scale_nonzero(float* row, Index count, float factor) noexcept {
   const Batch scale = simd::splat(factor);
   const Batch zero = simd::splat(0.0F);

@@ -21,6 +21,9 @@ bool pack_columns(const float* rows, Index row_stride, Index row_count, Index co
 /// rows[r][key] = block[key][r] for r < row_count: queries of a score block [key][tile_queries] become rows.
 void unpack_query_lanes(const float* block, Index row_count, Index key_count, float* rows, Index row_stride) noexcept;
 
+/// A panel of a score block [key][tile_queries] into another one.
+void copy_panel(const float* block, Index key_count, float* target) noexcept;
+
 /// row[i] = row[i] == 0 ? 0 : row[i] · factor: the weight of a masked key stays 0 where the factor is NaN.
 void scale_nonzero(float* row, Index count, float factor) noexcept;
 

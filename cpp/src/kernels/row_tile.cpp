@@ -76,8 +76,12 @@ template <int Rows, bool Later>
 template <int Rows>
 void multiply_row_group(const float* rows, Index row_stride, const float* panel, Index depth, const float* initial,
                         float* out, Index out_stride) noexcept {
-  multiply_part<Rows, false>(rows, row_stride, panel, depth < part_length ? depth : part_length, initial, out,
-                             out_stride);
+  const Index first = depth < part_length ? depth : part_length;
+  if (initial != nullptr) {
+    multiply_part<Rows, false>(rows, row_stride, panel, first, initial, out, out_stride);
+  } else {
+    multiply_part<Rows, true>(rows, row_stride, panel, first, nullptr, out, out_stride);
+  }
   for (Index done = part_length; done < depth; done += part_length) {
     const Index part = depth - done < part_length ? depth - done : part_length;
     multiply_part<Rows, true>(rows + done, row_stride, panel + done * panel_width, part, nullptr, out, out_stride);
@@ -107,6 +111,25 @@ void multiply_rows(const float* rows, Index row_stride, Index row_count, const f
     case 2: return multiply_row_group<2>(tail, row_stride, panel, depth, initial, tail_out, out_stride);
     case 1: return multiply_row_group<1>(tail, row_stride, panel, depth, initial, tail_out, out_stride);
     default: return;
+  }
+}
+
+[[gnu::noinline]] void add_nonzero_products(const float* rows, Index row_stride, Index row_count, const float* panel,
+                                            Index depth, float* out, Index out_stride) noexcept {
+  for (Index row = 0; row < row_count; ++row) {
+    float* target = out + row * out_stride;
+    for (Index first = 0; first < depth; first += part_length) {
+      Batch sum[2] = {simd::splat(0.0F), simd::splat(0.0F)};
+      for (Index d = first; d < depth && d < first + part_length; ++d) {
+        const float* factor = rows + row * row_stride + d;
+        if (*factor == 0.0F) continue;
+        const Batch a = simd::load_splat(factor);
+        sum[0] = simd::madd(a, simd::load(panel + d * panel_width), sum[0]);
+        sum[1] = simd::madd(a, simd::load(panel + d * panel_width + simd::lanes), sum[1]);
+      }
+      simd::store(target, simd::load(target) + sum[0]);
+      simd::store(target + simd::lanes, simd::load(target + simd::lanes) + sum[1]);
+    }
   }
 }
 

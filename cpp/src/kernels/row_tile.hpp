@@ -12,8 +12,13 @@
 
 namespace lookback::kernels {
 
-/// `out_stride` is the distance of C's rows. `depth` is at least 1; 0 rows write nothing.
+/// `out_stride` is the distance of C's rows. `depth` is at least 1; 0 rows write nothing. Without `initial` (nullptr) the sum begins at 0
+/// and is added to what stands in C: gradients of keys and values, A = a block's weights [key][tile_queries].
 void multiply_rows(const float* rows, Index row_stride, Index row_count, const float* panel, Index depth,
                    const float* initial, float* out, Index out_stride) noexcept;
+
+/// The same without `initial`, for where B may hold NaN or ±∞: a product whose factor of A is 0 is left out. The same bits where all is finite.
+void add_nonzero_products(const float* rows, Index row_stride, Index row_count, const float* panel, Index depth,
+                          float* out, Index out_stride) noexcept;
 
 }  // namespace lookback::kernels

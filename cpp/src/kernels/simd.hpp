@@ -16,6 +16,8 @@ namespace lookback::simd {
 using Batch = xsimd::batch<float>;
 using BatchBool = xsimd::batch_bool<float>;
 using BatchInt = xsimd::batch<std::int32_t>;
+/// 32 bits without a sign.
+using BatchBits = xsimd::batch<std::uint32_t>;
 
 inline constexpr Index lanes = static_cast<Index>(Batch::size);
 
@@ -84,6 +86,17 @@ inline Batch select(BatchBool condition, Batch if_true, Batch if_false) noexcept
 /// The same by a comparison of integers.
 inline Batch select_int(xsimd::batch_bool<std::int32_t> condition, Batch if_true, Batch if_false) noexcept {
   return xsimd::select(xsimd::batch_bool_cast<float>(condition), if_true, if_false);
+}
+
+inline BatchBits load_bits(const std::uint32_t* source) noexcept { return BatchBits::load_unaligned(source); }
+
+/// value ≥ least, without a sign.
+inline BatchBool at_least(BatchBits value, BatchBits least) noexcept {
+#if defined(__wasm_simd128__)
+  return BatchBool(wasm_u32x4_ge(value, least));
+#else
+  return xsimd::batch_bool_cast<float>(value >= least);
+#endif
 }
 
 /// The lanes added pairwise: (0 + 2) + (1 + 3) and so on, in the same order everywhere.
