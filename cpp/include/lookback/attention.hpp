@@ -167,6 +167,13 @@ struct AttentionBackwardCall {
 /// only. `workspace` is at least attention_backward_workspace_bytes(call) bytes, aligned to 64.
 Status attention_backward(const AttentionBackwardCall& call, void* workspace, std::size_t workspace_bytes) noexcept;
 
+/// attention_backward in slices, as attention_begin and so on: its items are the parts of the keys of each kv head. Nothing is to be done
+/// after slices of which some were left out: then the gradients are worthless.
+Status attention_backward_begin(const AttentionBackwardCall& call, void* workspace, std::size_t workspace_bytes,
+                                Index& items) noexcept;
+void attention_backward_run(void* workspace, Index from, Index to) noexcept;
+void attention_backward_end(void* workspace) noexcept;
+
 /// Whether the call is one that attention_backward accepts.
 Status validate_attention_backward(const AttentionBackwardCall& call) noexcept;
 

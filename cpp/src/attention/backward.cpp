@@ -106,25 +106,46 @@ double cost(const AttentionShape& shape) noexcept {
 
 }  // namespace
 
-Status attention_backward(const AttentionBackwardCall& call, void* workspace, std::size_t workspace_bytes) noexcept {
+Status attention_backward_begin(const AttentionBackwardCall& call, void* workspace, std::size_t workspace_bytes,
+                                Index& items) noexcept {
   if (const Status status = validate_attention_backward(call); status != Status::ok) return status;
   if (workspace == nullptr || static_cast<double>(workspace_bytes) < attention_backward_workspace_bytes(call)) {
     return Status::workspace_too_small;
   }
-  const BackwardRun& run = BackwardRun::lay_out(call, workspace);
-  const AttentionShape& shape = call.forward.shape;
-  const Index heads = shape.batch * shape.heads;
-  parallel_for(0, run.item_count, cost(shape),
+  items = BackwardRun::lay_out(call, workspace).item_count;
+  return Status::ok;
+}
+
+void attention_backward_run(void* workspace, Index from, Index to) noexcept {
+  const BackwardRun& run = *static_cast<const BackwardRun*>(workspace);
+  const double share = static_cast<double>(to - from) / static_cast<double>(run.item_count);
+  parallel_for(from, to, cost(run.call.forward.shape) * share,
                [&run](Index item, Index thread) noexcept { backward_item(run, item, run.workspaces[thread]); });
+}
+
+void attention_backward_end(void* workspace) noexcept {
+  const BackwardRun& run = *static_cast<const BackwardRun*>(workspace);
+  const AttentionShape& shape = run.call.forward.shape;
+  const Index heads = shape.batch * shape.heads;
+  const double rows = static_cast<double>(heads) * static_cast<double>(shape.query_length);
   if (run.part_count > 1) {
-    parallel_for(0, heads, static_cast<double>(heads * shape.query_length * run.part_count * shape.head_dim),
+    parallel_for(0, heads, rows * static_cast<double>(run.part_count * shape.head_dim),
                  [&](Index item, Index) noexcept { join_query_parts(run, item / shape.heads, item % shape.heads); });
   }
-  if (call.grad_bias != nullptr && !run.bias_is_full) sum_bias_gradients(run);
-  if (call.grad_sinks != nullptr) {
-    parallel_for(0, shape.heads, static_cast<double>(heads * shape.query_length * shape.value_dim),
+  if (run.call.grad_bias != nullptr && !run.bias_is_full) sum_bias_gradients(run);
+  if (run.call.grad_sinks != nullptr) {
+    parallel_for(0, shape.heads, rows * static_cast<double>(shape.value_dim),
                  [&run](Index head, Index) noexcept { sink_gradient(run, head); });
   }
+}
+
+Status attention_backward(const AttentionBackwardCall& call, void* workspace, std::size_t workspace_bytes) noexcept {
+  Index items = 0;
+  if (const Status status = attention_backward_begin(call, workspace, workspace_bytes, items); status != Status::ok) {
+    return status;
+  }
+  attention_backward_run(workspace, 0, items);
+  attention_backward_end(workspace);
   return Status::ok;
 }
 

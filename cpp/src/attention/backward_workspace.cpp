@@ -14,7 +14,7 @@ using namespace kernels;
 constexpr Index least_part_keys = 2 * block_keys;
 constexpr Index most_parts = 8;
 
-bool is_broadcast(Index stride, Index extent) noexcept { return stride == 0 && extent > 1; }
+bool is_broadcast(Index stride, Index extent) noexcept { return stride == 0 && extent != 1; }
 
 bool is_full(const AttentionCall& call) noexcept {
   const BiasView& bias = call.scores.bias;
