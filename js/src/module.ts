@@ -4,6 +4,7 @@
  */
 
 import type { RawDecoderModule } from "./module-decoder.js";
+import type { RawTrainingModule } from "./module-training.js";
 
 /** A float32 operand seen as [batch, heads, length, width]; the last dimension is contiguous. */
 export interface RawView {
@@ -208,7 +209,7 @@ export interface RawWeightRows {
 /** Numbers of `enum class Status` (cpp/include/lookback/status.hpp); 0 is ok. */
 export type RawStatus = number;
 
-export interface RawModule extends RawDecoderModule {
+export interface RawModule extends RawDecoderModule, RawTrainingModule {
   /** Replaced when the memory grows: only its `buffer` is used, anew for every access. */
   HEAPU8: Uint8Array;
   _malloc(bytes: number): number;

@@ -45,6 +45,9 @@ public:
     return rows.values();
   }
 
+  /// The panels, for those of gradients.
+  [[nodiscard]] float* panels() const { return static_cast<float*>(memory_.data()); }
+
   [[nodiscard]] std::vector<std::uint8_t> bytes() const {
     const auto* first = static_cast<const std::uint8_t*>(memory_.data());
     return {first, first + memory_.bytes()};

@@ -3,81 +3,105 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autodiff.hpp"
+
 namespace lookback::reference {
 namespace {
 
-using Row = std::vector<double>;
-using Rows = std::vector<Row>;
+using std::erf;
+using std::exp;
+using std::log;
+using std::sqrt;
+using std::tanh;
 
-double capped(double value, float cap) { return cap > 0 ? cap * std::tanh(value / cap) : value; }
+double value_of(double number) { return number; }
+double value_of(const Variable& number) { return number.value(); }
 
-double activated(Activation activation, double x) {
-  if (activation == Activation::silu) return x / (1 + std::exp(-x));
-  if (activation == Activation::gelu_erf) return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
-  return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+template <typename Number>
+Number capped(Number value, double cap) {
+  return cap > 0 ? Number(cap * tanh(value / cap)) : value;
 }
 
-class Model {
-public:
-  Model(const DecoderConfig& config, const DecoderTensors& tensors) : config_(config), tensors_(tensors) {}
+template <typename Number>
+Number activated(Activation activation, Number x) {
+  if (activation == Activation::silu) return x / (1.0 + exp(0.0 - x));
+  if (activation == Activation::gelu_erf) return x / 2.0 * (1.0 + erf(x / sqrt(2.0)));
+  return x / 2.0 * (1.0 + tanh(sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
+}
 
-  DecoderResult run(const std::vector<std::int32_t>& tokens) {
+/// Number: double, or Variable for gradients.
+template <typename Number>
+class Model {
+  using Row = std::vector<Number>;
+  using Rows = std::vector<Row>;
+
+public:
+  using Tensors = std::map<std::pair<DecoderSlot, Index>, std::vector<Number>>;
+
+  struct Result {
+    std::vector<Row> readings;  ///< after each layer: logits [L, vocab]
+    std::vector<std::vector<double>> weights;
+  };
+
+  Model(const DecoderConfig& config, const Tensors& tensors, bool causal = true)
+      : config_(config), tensors_(tensors), causal_(causal) {}
+
+  Result run(const std::vector<std::int32_t>& tokens) {
     Rows x;
-    const std::vector<float>& table = *tensor(DecoderSlot::token_embedding, 0);
+    const Row& table = *tensor(DecoderSlot::token_embedding, 0);
     for (std::size_t at = 0; at < tokens.size(); ++at) {
       Row row;
       for (Index i = 0; i < config_.embed_dim; ++i) {
-        double value = static_cast<double>(config_.embed_scale) * table[tokens[at] * config_.embed_dim + i];
+        Number value = static_cast<double>(config_.embed_scale) * table[tokens[at] * config_.embed_dim + i];
         if (config_.learned_positions)
           value += (*tensor(DecoderSlot::position_embedding, 0))[at * config_.embed_dim + i];
         row.push_back(value);
       }
       x.push_back(row);
     }
-    DecoderResult result;
+    Result result;
     for (Index layer = 0; layer < config_.layers; ++layer) {
       add(x, attention(x, layer, result), DecoderSlot::attention_post_norm_weight, layer);
       Rows mlp;
       for (const Row& row : x) mlp.push_back(perceptron(row, layer));
       add(x, mlp, DecoderSlot::mlp_post_norm_weight, layer);
-      result.lens.push_back(logits_of(x));
+      result.readings.push_back(logits_of(x));
     }
-    result.logits = result.lens.back();
     return result;
   }
 
 private:
-  const std::vector<float>* tensor(DecoderSlot slot, Index layer) const {
+  const Row* tensor(DecoderSlot slot, Index layer) const {
     const auto found = tensors_.find({slot, layer});
     return found == tensors_.end() ? nullptr : &found->second;
   }
 
   Row map(const Row& x, DecoderSlot weight_slot, DecoderSlot bias_slot, Index layer) const {
-    const std::vector<float>& weight = *tensor(weight_slot, layer);
-    const std::vector<float>* bias = tensor(bias_slot, layer);
+    const Row& weight = *tensor(weight_slot, layer);
+    const Row* bias = tensor(bias_slot, layer);
     Row result;
     for (std::size_t o = 0; o < weight.size() / x.size(); ++o) {
-      double sum = bias != nullptr ? (*bias)[o] : 0.0F;
-      for (std::size_t i = 0; i < x.size(); ++i) sum += static_cast<double>(weight[o * x.size() + i]) * x[i];
+      Number sum = bias != nullptr ? (*bias)[o] : Number(0.0);
+      for (std::size_t i = 0; i < x.size(); ++i) sum += weight[o * x.size() + i] * x[i];
       result.push_back(sum);
     }
     return result;
   }
 
-  Row norm(const Row& x, NormKind kind, DecoderSlot weight_slot, const std::vector<float>* bias, Index layer) const {
+  Row norm(const Row& x, NormKind kind, DecoderSlot weight_slot, const Row* bias, Index layer) const {
     const auto width = static_cast<double>(x.size());
-    double mean = 0;
-    double variance = 0;
+    Number mean = 0.0;
+    Number variance = 0.0;
     if (kind == NormKind::layer_norm) {
-      for (const double v : x) mean += v / width;
+      for (const Number& v : x) mean += v / width;
     }
-    for (const double v : x) variance += (v - mean) * (v - mean) / width;
-    const std::vector<float>& weight = *tensor(weight_slot, layer);
+    for (const Number& v : x) variance += (v - mean) * (v - mean) / width;
+    const Row& weight = *tensor(weight_slot, layer);
     Row result;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const double factor = static_cast<double>(weight[i]) + (config_.norm_weights_from_one ? 1.0 : 0.0);
-      result.push_back((x[i] - mean) / std::sqrt(variance + static_cast<double>(config_.norm_epsilon)) * factor +
-                       (bias != nullptr ? (*bias)[i] : 0.0F));
+      const Number factor = weight[i] + (config_.norm_weights_from_one ? 1.0 : 0.0);
+      result.push_back((x[i] - mean) / sqrt(variance + static_cast<double>(config_.norm_epsilon)) * factor +
+                       (bias != nullptr ? (*bias)[i] : Number(0.0)));
     }
     return result;
   }
@@ -107,9 +131,9 @@ private:
         const double angle =
             static_cast<double>(position) *
             std::pow(base, -2.0 * static_cast<double>(pair) / static_cast<double>(config_.rotary.dims));
-        double& a = head[static_cast<std::size_t>(config_.rotary.interleaved ? 2 * pair : pair)];
-        double& b = head[static_cast<std::size_t>(config_.rotary.interleaved ? 2 * pair + 1 : pair + half)];
-        const double turned = a * std::cos(angle) - b * std::sin(angle);
+        Number& a = head[static_cast<std::size_t>(config_.rotary.interleaved ? 2 * pair : pair)];
+        Number& b = head[static_cast<std::size_t>(config_.rotary.interleaved ? 2 * pair + 1 : pair + half)];
+        const Number turned = a * std::cos(angle) - b * std::sin(angle);
         b = a * std::sin(angle) + b * std::cos(angle);
         a = turned;
       }
@@ -117,7 +141,7 @@ private:
     }
   }
 
-  Rows attention(const Rows& x, Index layer, DecoderResult& result) const {
+  Rows attention(const Rows& x, Index layer, Result& result) const {
     Rows queries, keys, values, output;
     for (std::size_t at = 0; at < x.size(); ++at) {
       const Row row = norm(x[at], config_.norm, DecoderSlot::attention_norm_weight,
@@ -136,17 +160,18 @@ private:
     for (Index h = 0; h < config_.heads; ++h) {
       const Index kv = h * config_.kv_heads / config_.heads;
       for (std::size_t i = 0; i < length; ++i) {
-        Row weights(length, 0.0);
+        Row weights(length, Number(0.0));
         const std::size_t window = static_cast<std::size_t>(config_.window);
         const std::size_t first = sees_window_only(layer) && i + 1 > window ? i + 1 - window : 0;
-        double sum = 0;
-        for (std::size_t j = first; j <= i; ++j) {
-          double score = 0;
+        const std::size_t last = causal_ ? i : length - 1;
+        Number sum = 0.0;
+        for (std::size_t j = first; j <= last; ++j) {
+          Number score = 0.0;
           for (Index d = 0; d < config_.head_dim; ++d) {
             score += queries[i][static_cast<std::size_t>(h * config_.head_dim + d)] *
                      keys[j][static_cast<std::size_t>(kv * config_.head_dim + d)];
           }
-          weights[j] = std::exp(capped(scale * score, config_.attention_softcap));
+          weights[j] = exp(capped<Number>(scale * score, config_.attention_softcap));
           sum += weights[j];
         }
         for (std::size_t j = 0; j < length; ++j) {
@@ -156,7 +181,7 @@ private:
                 weights[j] * values[j][static_cast<std::size_t>(kv * config_.head_dim + d)];
           }
         }
-        shown.insert(shown.end(), weights.begin(), weights.end());
+        for (const Number& weight : weights) shown.push_back(value_of(weight));
       }
     }
     result.weights.push_back(shown);
@@ -176,29 +201,81 @@ private:
     return map(up, DecoderSlot::down_weight, DecoderSlot::down_bias, layer);
   }
 
-  std::vector<double> logits_of(const Rows& x) const {
-    std::vector<double> result;
+  Row logits_of(const Rows& x) const {
+    Row result;
     const DecoderSlot head = config_.tied_head ? DecoderSlot::token_embedding : DecoderSlot::head;
     for (const Row& own : x) {
       const Row row =
           norm(own, config_.norm, DecoderSlot::final_norm_weight, tensor(DecoderSlot::final_norm_bias, 0), 0);
       // The head has no bias: a slot of another kind, which no tensor of this key has.
-      for (const double logit : map(row, head, static_cast<DecoderSlot>(-1), 0)) {
-        result.push_back(capped(logit, config_.logit_softcap));
+      for (const Number& logit : map(row, head, static_cast<DecoderSlot>(-1), 0)) {
+        result.push_back(capped<Number>(logit, config_.logit_softcap));
       }
     }
     return result;
   }
 
   const DecoderConfig& config_;
-  const DecoderTensors& tensors_;
+  const Tensors& tensors_;
+  bool causal_;
 };
+
+/// scale · Σ −ln p(target) over the targets that count.
+template <typename Number>
+Number loss_of(const DecoderConfig& config, const typename Model<Number>::Tensors& tensors, const TrainingText& text) {
+  Number loss = 0.0;
+  const auto vocabulary = static_cast<std::size_t>(config.vocab_size);
+  for (std::size_t row = 0; row < text.tokens.size(); ++row) {
+    const std::vector<Number> logits =
+        Model<Number>(config, tensors, text.causal).run(text.tokens[row]).readings.back();
+    for (std::size_t at = 0; at < text.tokens[row].size(); ++at) {
+      const std::int32_t target = text.targets[row][at];
+      if (target < 0) continue;
+      Number sum = 0.0;
+      for (std::size_t v = 0; v < vocabulary; ++v) sum += exp(logits[at * vocabulary + v]);
+      loss += text.scale * (log(sum) - logits[at * vocabulary + static_cast<std::size_t>(target)]);
+    }
+  }
+  return loss;
+}
+
+Model<double>::Tensors widened(const DecoderTensors& tensors) {
+  Model<double>::Tensors wide;
+  for (const auto& [key, values] : tensors) wide[key] = {values.begin(), values.end()};
+  return wide;
+}
 
 }  // namespace
 
 DecoderResult decoder(const DecoderConfig& config, const DecoderTensors& tensors,
                       const std::vector<std::int32_t>& tokens) {
-  return Model(config, tensors).run(tokens);
+  const Model<double>::Tensors wide = widened(tensors);
+  const Model<double>::Result result = Model<double>(config, wide).run(tokens);
+  return {result.readings.back(), result.readings, result.weights};
+}
+
+double decoder_loss(const DecoderConfig& config, const WideTensors& tensors, const TrainingText& text) {
+  return loss_of<double>(config, tensors, text);
+}
+
+DecoderGradients decoder_gradients(const DecoderConfig& config, const DecoderTensors& tensors,
+                                   const TrainingText& text) {
+  Model<Variable>::Tensors variables;
+  std::vector<Variable> inputs;
+  for (const auto& [key, values] : tensors) {
+    for (const float value : values) inputs.push_back(Variable::input(value));
+    variables[key] = {inputs.end() - static_cast<Index>(values.size()), inputs.end()};
+  }
+  const Variable loss = loss_of<Variable>(config, variables, text);
+  const std::vector<double> slopes = Variable::gradients(loss, inputs);
+  DecoderGradients result{loss.value(), {}};
+  auto next = slopes.begin();
+  for (const auto& [key, values] : tensors) {
+    const auto end = next + static_cast<Index>(values.size());
+    result.gradients[key] = {next, end};
+    next = end;
+  }
+  return result;
 }
 
 }  // namespace lookback::reference

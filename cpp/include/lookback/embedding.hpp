@@ -21,4 +21,15 @@ struct EmbeddingCall {
 /// token_out_of_range, context_exceeded: nothing has been written.
 Status embedding_forward(const EmbeddingCall& call) noexcept;
 
+/// Gradients through embedding_forward, for tables of float32 (else invalid_argument).
+struct EmbeddingBackwardCall {
+  EmbeddingCall forward;               ///< as in the forward call; its output and the tables' values are not looked at
+  const float* grad_output = nullptr;  ///< [rows, width]
+  float* grad_table = nullptr;         ///< panels like the table's, + scale · grad_output at tokens[r]: added to
+  float* grad_positions = nullptr;     ///< [position_count, width]: added to; nullptr = not asked
+};
+
+/// Rows of the same token are added in order.
+Status embedding_backward(const EmbeddingBackwardCall& call) noexcept;
+
 }  // namespace lookback

@@ -75,4 +75,23 @@ Status unpack_linear(const PackedLinear& layer, Index first, Index count, float*
 Status linear_forward(const PackedLinear& layer, const float* input, Index rows, float* output, void* workspace,
                       std::size_t workspace_bytes) noexcept;
 
+/// Gradients through linear_forward, for weights of float32 (else invalid_argument).
+struct LinearBackwardCall {
+  PackedLinear layer;                  ///< as in the forward call; its bias is not looked at
+  const float* input = nullptr;        ///< [rows, inputs]; needed for grad_weight only
+  const float* grad_output = nullptr;  ///< [rows, outputs]
+  Index rows = 0;
+  float* grad_input = nullptr;     ///< [rows, inputs] = grad_output · weight; nullptr = not asked
+  bool add_to_grad_input = false;  ///< instead of writing it
+  float* grad_weight = nullptr;  ///< + grad_outputᵀ · input, in panels like the weight's: added to; nullptr = not asked
+  float* grad_bias = nullptr;    ///< [outputs], + Σ rows of grad_output: added to; nullptr = not asked
+};
+
+/// Scratch bytes: the weight in panels of inputs, or a block of rows, whichever is more.
+[[nodiscard]] double linear_backward_workspace_bytes(const LinearBackwardCall& call) noexcept;
+
+/// Nothing overlaps; `workspace` is aligned to 64. Each element of grad_input is a sum over the outputs as in linear_forward; each of the
+/// weight's and bias's is a sum over blocks of 128 rows, in order. Lanes of grad_weight beyond the outputs stay what they are.
+Status linear_backward(const LinearBackwardCall& call, void* workspace, std::size_t workspace_bytes) noexcept;
+
 }  // namespace lookback

@@ -58,6 +58,8 @@ struct RotaryCall {
   const float* cosines = nullptr;
   const float* sines = nullptr;
   Index table_batch_rows = 0;  ///< rows of the tables between one batch row and the next: 0 or L
+  /// By the transposed matrix: the other way round, with the same factor. So gradients of turned rows become those of the rows.
+  bool transposed = false;
 };
 Status rotary_apply(const RotaryCall& call) noexcept;
 

@@ -17,6 +17,7 @@ enum class [[nodiscard]] Status : int {
   invalid_cache = 10,       ///< bytes that no cache of this shape has saved
   token_out_of_range = 11,  ///< a token id is negative or not below the vocabulary's size
   context_exceeded = 12,    ///< a position beyond those that the model has
+  not_finite = 13,          ///< a number that has to be finite is NaN or ±∞
 };
 
 /// One English sentence without values; callers that know the values say them.

@@ -16,6 +16,7 @@ const char* status_message(Status status) noexcept {
     case Status::evicted: return "a rolling cache no longer has the tokens that would be needed";
     case Status::invalid_cache: return "the bytes were not saved from a cache of this shape";
     case Status::token_out_of_range: return "a token id is not in the vocabulary";
+    case Status::not_finite: return "a number that has to be finite is NaN or infinite";
     case Status::context_exceeded: return "a token's position is beyond the model's context";
   }
   return "unknown status";

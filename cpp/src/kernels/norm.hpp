@@ -23,6 +23,19 @@ NormStatistics rms_norm_statistics(const float* row, Index width, float epsilon)
 void normalise_row(const float* row, Index width, NormStatistics statistics, const float* weight, const float* bias,
                    float* output) noexcept;
 
+/// What a row's gradients go to. Weight and bias are those of many rows; they may be absent.
+struct NormGradients {
+  float* input;
+  bool add_to_input;
+  float* weight;
+  float* bias;
+};
+
+/// With x̂ = (row − mean) · factor and g = grad_output · weight: input = factor · (g − mean(g) − x̂ · mean(g · x̂)), mean(g) if `centred`
+/// only; weight += grad_output · x̂; bias += grad_output. `input` may be grad_output.
+void normalise_row_backward(const float* row, const float* grad_output, Index width, NormStatistics statistics,
+                            bool centred, const float* weight, const NormGradients& gradients) noexcept;
+
 /// row += addend.
 void add_row(const float* addend, Index count, float* row) noexcept;
 

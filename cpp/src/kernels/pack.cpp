@@ -63,6 +63,28 @@ using simd::Batch;
   return !simd::any_nan(witness) && tail_witness == 0.0F;
 }
 
+[[gnu::noinline]] void pack_tile(const float* rows, Index row_stride, Index row_count, Index column_count,
+                                 float* tile) noexcept {
+  const Index whole = column_count / simd::lanes * simd::lanes;
+  for (Index row = 0; row < row_count; ++row, rows += row_stride, tile += tile_queries) {
+    Index c = 0;
+    for (; c < whole; c += simd::lanes) simd::store(tile + c, simd::load(rows + c));
+    for (; c < column_count; ++c) tile[c] = rows[c];
+    for (; c < tile_queries; ++c) tile[c] = 0.0F;
+  }
+}
+
+[[gnu::noinline]] void add_panel_rows(const float* panel, Index row_count, float* sums) noexcept {
+  Batch first = simd::splat(0.0F);
+  Batch second = first;
+  for (Index row = 0; row < row_count; ++row, panel += panel_width) {
+    first += simd::load(panel);
+    second += simd::load(panel + simd::lanes);
+  }
+  simd::store(sums, simd::load(sums) + first);
+  simd::store(sums + simd::lanes, simd::load(sums + simd::lanes) + second);
+}
+
 [[gnu::noinline]] void unpack_query_lanes(const float* block, Index row_count, Index key_count, float* rows,
                                           Index row_stride) noexcept {
   const Index whole_rows = row_count / simd::lanes * simd::lanes;

@@ -18,6 +18,12 @@ void unpack_lanes_to_rows(const float* panel, Index row_count, Index depth, floa
 bool pack_columns(const float* rows, Index row_stride, Index row_count, Index column_count, float* panels,
                   Index panel_stride) noexcept;
 
+/// tile[r][c] = rows[r][c] for c < column_count, 0 up to tile_queries: rows become what accumulate_values (value_tile.hpp) takes for P.
+void pack_tile(const float* rows, Index row_stride, Index row_count, Index column_count, float* tile) noexcept;
+
+/// sums[0 … panel_width) += Σ_r panel[r][…]: the sum begins at 0 and is added at its end.
+void add_panel_rows(const float* panel, Index row_count, float* sums) noexcept;
+
 /// rows[r][key] = block[key][r] for r < row_count: queries of a score block [key][tile_queries] become rows.
 void unpack_query_lanes(const float* block, Index row_count, Index key_count, float* rows, Index row_stride) noexcept;
 

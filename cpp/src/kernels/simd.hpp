@@ -282,6 +282,7 @@ inline void visit_byte_columns(const std::uint8_t* rows, Index row_stride, Visit
 
 inline Batch tanh(Batch value) noexcept { return xsimd::tanh(value); }
 inline Batch erf(Batch value) noexcept { return xsimd::erf(value); }
+inline Batch square_root(Batch value) noexcept { return xsimd::sqrt(value); }
 inline Batch absolute(Batch value) noexcept { return xsimd::abs(value); }
 /// By equality: xsimd 13.2's batch != is wrong on wasm.
 inline bool any_nan(Batch value) noexcept { return !xsimd::all(value == value); }

@@ -63,6 +63,11 @@ constexpr Index scale_bytes = panel_width * static_cast<Index>(sizeof(float));
   }
 }
 
+[[gnu::noinline]] void add_to_lane(const float* row, Index lane, Index length, float factor, float* panel) noexcept {
+#pragma clang loop unroll(disable) vectorize(disable)
+  for (Index d = 0; d < length; ++d) panel[d * panel_width + lane] += row[d] * factor;
+}
+
 [[gnu::noinline]] void read_lane(const float* panel, Index lane, Index length, float* row) noexcept {
   read(panel, lane, length, row);
 }

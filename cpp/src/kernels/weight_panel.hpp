@@ -16,6 +16,9 @@ void store_lanes(const std::uint16_t* span, Index length, Index from, Index to, 
 /// the least normal number is 0.
 void store_lanes_int8(const float* span, Index length, Index from, Index to, std::int8_t* group) noexcept;
 
+/// panel[d][lane] += row[d] · factor for d < length.
+void add_to_lane(const float* row, Index lane, Index length, float factor, float* panel) noexcept;
+
 /// row[d] = panel[d][lane] for d < length.
 void read_lane(const float* panel, Index lane, Index length, float* row) noexcept;
 void read_lane(const std::uint16_t* panel, Index lane, Index length, std::uint16_t* row) noexcept;

@@ -48,11 +48,12 @@ struct Workspace {
 /// Some rows through one panel.
 class Panel {
 public:
-  Panel(const PackedLinear& layer, const Workspace& workspace, const float* input, Index thread) noexcept
+  Panel(const PackedLinear& layer, const Workspace& workspace, const float* input, Index thread, bool add) noexcept
       : layer_(layer),
         workspace_(workspace),
         widened_(workspace.panel + (layer.format.type == WeightType::f32 ? 0 : thread * panel_floats(layer.inputs))),
-        input_(input) {}
+        input_(input),
+        add_(add) {}
 
   /// Outputs [output, output + panel_width).
   void select(Index output) noexcept {
@@ -70,9 +71,12 @@ public:
   void multiply(Index row_count, float* output) const noexcept {
     if (columns_ == panel_width) return multiply(0, row_count, output, layer_.outputs);
     // The last panel has fewer outputs than it is wide: a detour through a small buffer.
-    float block[register_rows * panel_width];
+    float block[register_rows * panel_width] = {};
     for (Index row = 0; row < row_count; row += register_rows) {
       const Index count = std::min(register_rows, row_count - row);
+      for (Index r = 0; add_ && r < count; ++r) {
+        std::copy_n(output + (row + r) * layer_.outputs, columns_, block + r * panel_width);
+      }
       multiply(row, count, block, panel_width);
       for (Index r = 0; r < count; ++r) {
         std::copy_n(block + r * panel_width, columns_, output + (row + r) * layer_.outputs);
@@ -90,13 +94,15 @@ private:
           row_count, reinterpret_cast<const std::int8_t*>(panel_), inputs, group, initial_, output, output_stride);
     }
     const float* panel = type == WeightType::f32 ? reinterpret_cast<const float*>(panel_) : widened_;
-    multiply_rows(input_ + row * inputs, inputs, row_count, panel, inputs, initial_, output, output_stride);
+    multiply_rows(input_ + row * inputs, inputs, row_count, panel, inputs, add_ ? nullptr : initial_, output,
+                  output_stride);
   }
 
   const PackedLinear& layer_;
   const Workspace& workspace_;
   float* widened_;
   const float* input_;
+  bool add_;  ///< to what stands in the output; f32 only
   const std::uint8_t* panel_ = nullptr;
   Index columns_ = 0;
   float initial_[panel_width];
@@ -135,9 +141,9 @@ Status validate(const PackedLinear& layer, Index rows) noexcept {
   return validate_linear(layer.format);
 }
 
-/// A block of rows through all panels.
-void multiply_block(const PackedLinear& layer, const Workspace& parts, const float* input, Index rows,
-                    float* output) noexcept {
+/// A block of rows through all panels; `add` to what stands in the output (f32 only).
+void multiply_block(const PackedLinear& layer, const Workspace& parts, const float* input, Index rows, float* output,
+                    bool add) noexcept {
   const Index inputs = layer.inputs;
   const Index group = layer.format.group;
   const double cost = static_cast<double>(rows) * static_cast<double>(inputs);
@@ -148,7 +154,7 @@ void multiply_block(const PackedLinear& layer, const Workspace& parts, const flo
     });
   }
   // Widening f16 takes longer than reading it, so that its panels are widened before they are used.
-  const bool side_by_side_rows = rows <= few_rows && layer.format.type != WeightType::f16;
+  const bool side_by_side_rows = rows <= few_rows && layer.format.type != WeightType::f16 && !add;
   // An item is as many outputs as are worth taking, whole panels of them; few rows take panels side by side.
   const Index worth = std::min(static_cast<Index>(item_cost / cost), layer.outputs);
   const Index width = round_up(std::max<Index>(worth, 1), side_by_side_rows ? side_by_side_width : panel_width);
@@ -157,7 +163,7 @@ void multiply_block(const PackedLinear& layer, const Workspace& parts, const flo
                  const Index from = item * width;
                  const Index to = std::min(layer.outputs, from + width);
                  if (side_by_side_rows) return multiply_few_rows(layer, parts, input, rows, from, to, output);
-                 Panel panel(layer, parts, input, thread);
+                 Panel panel(layer, parts, input, thread, add);
                  for (Index column = from; column < to; column += panel_width) {
                    panel.select(column);
                    panel.multiply(rows, output + column);
@@ -165,7 +171,20 @@ void multiply_block(const PackedLinear& layer, const Workspace& parts, const flo
                });
 }
 
+void multiply_blocks(const PackedLinear& layer, const float* input, Index rows, float* output, void* workspace,
+                     bool add) noexcept {
+  for (Index first = 0; first < rows; first += block_rows) {
+    const Index count = std::min(block_rows, rows - first);
+    const Workspace parts(layer, count, workspace);
+    multiply_block(layer, parts, input + first * layer.inputs, count, output + first * layer.outputs, add);
+  }
+}
+
 }  // namespace
+
+void linear_add(const PackedLinear& layer, const float* input, Index rows, float* output) noexcept {
+  multiply_blocks(layer, input, rows, output, nullptr, true);
+}
 
 double linear_workspace_bytes(const PackedLinear& layer, Index rows) noexcept {
   if (layer.format.type == WeightType::f32 || validate(layer, rows) != Status::ok || rows == 0) return 0.0;
@@ -189,11 +208,7 @@ Status linear_forward(const PackedLinear& layer, const float* input, Index rows,
   if (needed > 0.0 && (workspace == nullptr || static_cast<double>(workspace_bytes) < needed)) {
     return Status::workspace_too_small;
   }
-  for (Index first = 0; first < rows; first += block_rows) {
-    const Index count = std::min(block_rows, rows - first);
-    const Workspace parts(layer, count, workspace);
-    multiply_block(layer, parts, input + first * layer.inputs, count, output + first * layer.outputs);
-  }
+  multiply_blocks(layer, input, rows, output, workspace, false);
   return Status::ok;
 }
 

@@ -13,4 +13,7 @@ namespace lookback {
 /// The first byte of inputs that begin at `first` (a multiple of the group), in the panel that holds `output`: an offset in the weight.
 [[nodiscard]] Index panel_offset(Index inputs, LinearFormat format, Index output, Index first) noexcept;
 
+/// output += input · weightᵀ for a weight of float32 that is not looked at for errors: linear_forward, added to what stands there.
+void linear_add(const PackedLinear& layer, const float* input, Index rows, float* output) noexcept;
+
 }  // namespace lookback

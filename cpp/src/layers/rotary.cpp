@@ -50,8 +50,9 @@ void turn_row(const float* input, const float* cosines, const float* sines, cons
   for (Index pair = 0; pair < half; ++pair) {
     const float x = input[pair * step];
     const float y = input[pair * step + partner];
-    output[pair * step] = x * cosines[pair] - y * sines[pair];
-    output[pair * step + partner] = x * sines[pair] + y * cosines[pair];
+    const float sine = call.transposed ? -sines[pair] : sines[pair];
+    output[pair * step] = x * cosines[pair] - y * sine;
+    output[pair * step + partner] = x * sine + y * cosines[pair];
   }
   if (output != input) std::copy_n(input + call.dims, call.width - call.dims, output + call.dims);
 }

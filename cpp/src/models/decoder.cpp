@@ -21,51 +21,6 @@ Status validate_rotaries(const DecoderConfig& config) noexcept {
   return validate_rotary(windowed, config.head_dim);
 }
 
-/// Where a slot lies, from the memory's start or its layer's.
-struct SlotPlace {
-  double offset = 0;
-  bool packed = false;
-  bool is_norm_weight = false;
-};
-
-SlotPlace weight_of(const LinearPlace& place) noexcept { return {place.weight, true, false}; }
-SlotPlace bias_of(const LinearPlace& place) noexcept { return {place.bias, false, false}; }
-SlotPlace floats_at(double offset) noexcept { return {offset, false, false}; }
-SlotPlace norm_at(double offset) noexcept { return {offset, false, true}; }
-
-SlotPlace find_slot(const DecoderLayout& layout, DecoderSlot slot) noexcept {
-  switch (slot) {
-    case DecoderSlot::token_embedding: return weight_of(layout.token_embedding);
-    case DecoderSlot::position_embedding: return floats_at(layout.position_embedding);
-    case DecoderSlot::head: return weight_of(layout.head);
-    case DecoderSlot::final_norm_weight: return norm_at(layout.final_norm_weight);
-    case DecoderSlot::final_norm_bias: return floats_at(layout.final_norm_bias);
-    case DecoderSlot::attention_norm_weight: return norm_at(layout.attention_norm_weight);
-    case DecoderSlot::attention_norm_bias: return floats_at(layout.attention_norm_bias);
-    case DecoderSlot::query_weight: return weight_of(layout.query);
-    case DecoderSlot::query_bias: return bias_of(layout.query);
-    case DecoderSlot::key_weight: return weight_of(layout.key);
-    case DecoderSlot::key_bias: return bias_of(layout.key);
-    case DecoderSlot::value_weight: return weight_of(layout.value);
-    case DecoderSlot::value_bias: return bias_of(layout.value);
-    case DecoderSlot::query_norm_weight: return norm_at(layout.query_norm_weight);
-    case DecoderSlot::key_norm_weight: return norm_at(layout.key_norm_weight);
-    case DecoderSlot::output_weight: return weight_of(layout.output);
-    case DecoderSlot::output_bias: return bias_of(layout.output);
-    case DecoderSlot::attention_post_norm_weight: return norm_at(layout.attention_post_norm_weight);
-    case DecoderSlot::mlp_norm_weight: return norm_at(layout.mlp_norm_weight);
-    case DecoderSlot::mlp_norm_bias: return floats_at(layout.mlp_norm_bias);
-    case DecoderSlot::gate_weight: return weight_of(layout.gate);
-    case DecoderSlot::gate_bias: return bias_of(layout.gate);
-    case DecoderSlot::up_weight: return weight_of(layout.up);
-    case DecoderSlot::up_bias: return bias_of(layout.up);
-    case DecoderSlot::down_weight: return weight_of(layout.down);
-    case DecoderSlot::down_bias: return bias_of(layout.down);
-    case DecoderSlot::mlp_post_norm_weight: return norm_at(layout.mlp_post_norm_weight);
-  }
-  return {};
-}
-
 /// Elements of one row of the source as float32.
 void widen(const DecoderRows& rows, Index row, Index count, float* target) noexcept {
   const Index first = row * rows.source_stride;
@@ -109,6 +64,10 @@ Status validate_decoder(const DecoderConfig& config) noexcept {
   if (const Status status = validate_linear(config.format); status != Status::ok) return status;
   if (config.window < 0 || config.first_windowed_layer < 0 || config.full_every < 0) return Status::invalid_argument;
   return validate_rotaries(config);
+}
+
+Index slot_layers(const DecoderConfig& config, DecoderSlot slot) noexcept {
+  return is_layer_slot(slot) ? config.layers : 1;
 }
 
 bool is_layer_slot(DecoderSlot slot) noexcept { return slot > DecoderSlot::final_norm_bias; }
@@ -165,7 +124,7 @@ Status Decoder::create(const DecoderConfig& config, void* memory) noexcept {
 
 Status Decoder::write(const DecoderRows& rows) noexcept {
   const SlotShape shape = decoder_slot(config(), rows.slot);
-  if (shape.rows == 0 || rows.layer < 0 || rows.layer >= (is_layer_slot(rows.slot) ? config().layers : 1)) {
+  if (shape.rows == 0 || rows.layer < 0 || rows.layer >= slot_layers(config(), rows.slot)) {
     return Status::invalid_range;
   }
   const Index source_rows = rows.transposed ? shape.columns : shape.rows;
@@ -178,12 +137,9 @@ Status Decoder::write(const DecoderRows& rows) noexcept {
   if (rows.row_count == 0) return Status::ok;
   if (rows.source == nullptr) return Status::null_pointer;
 
-  const DecoderLayout layout(config());
-  const SlotPlace place = find_slot(layout, rows.slot);
+  const SlotPlace place = find_slot(DecoderLayout(config()), rows.slot, rows.layer);
   if (!place.packed && rows.transposed && shape.columns > 1) return Status::invalid_argument;
-  double offset = place.offset;
-  if (is_layer_slot(rows.slot)) offset += layout.first_layer + layout.layer_bytes * static_cast<double>(rows.layer);
-  void* target = static_cast<char*>(memory_) + static_cast<std::size_t>(offset);
+  void* target = static_cast<char*>(memory_) + static_cast<std::size_t>(place.offset);
   if (place.packed) {
     return pack_linear({rows.source, rows.type, rows.transposed, rows.first_row, rows.row_count, rows.source_stride},
                        shape.columns, shape.rows, config().format, target);

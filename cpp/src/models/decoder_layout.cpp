@@ -7,7 +7,52 @@ namespace {
 
 constexpr double alignment = 64;
 
+SlotPlace weight_of(const LinearPlace& place) noexcept { return {place.weight, true, false}; }
+SlotPlace bias_of(const LinearPlace& place) noexcept { return {place.bias, false, false}; }
+SlotPlace floats_at(double offset) noexcept { return {offset, false, false}; }
+SlotPlace norm_at(double offset) noexcept { return {offset, false, true}; }
+
+/// From the memory's start or its layer's.
+SlotPlace place_of(const DecoderLayout& layout, DecoderSlot slot) noexcept {
+  switch (slot) {
+    case DecoderSlot::token_embedding: return weight_of(layout.token_embedding);
+    case DecoderSlot::position_embedding: return floats_at(layout.position_embedding);
+    case DecoderSlot::head: return weight_of(layout.head);
+    case DecoderSlot::final_norm_weight: return norm_at(layout.final_norm_weight);
+    case DecoderSlot::final_norm_bias: return floats_at(layout.final_norm_bias);
+    case DecoderSlot::attention_norm_weight: return norm_at(layout.attention_norm_weight);
+    case DecoderSlot::attention_norm_bias: return floats_at(layout.attention_norm_bias);
+    case DecoderSlot::query_weight: return weight_of(layout.query);
+    case DecoderSlot::query_bias: return bias_of(layout.query);
+    case DecoderSlot::key_weight: return weight_of(layout.key);
+    case DecoderSlot::key_bias: return bias_of(layout.key);
+    case DecoderSlot::value_weight: return weight_of(layout.value);
+    case DecoderSlot::value_bias: return bias_of(layout.value);
+    case DecoderSlot::query_norm_weight: return norm_at(layout.query_norm_weight);
+    case DecoderSlot::key_norm_weight: return norm_at(layout.key_norm_weight);
+    case DecoderSlot::output_weight: return weight_of(layout.output);
+    case DecoderSlot::output_bias: return bias_of(layout.output);
+    case DecoderSlot::attention_post_norm_weight: return norm_at(layout.attention_post_norm_weight);
+    case DecoderSlot::mlp_norm_weight: return norm_at(layout.mlp_norm_weight);
+    case DecoderSlot::mlp_norm_bias: return floats_at(layout.mlp_norm_bias);
+    case DecoderSlot::gate_weight: return weight_of(layout.gate);
+    case DecoderSlot::gate_bias: return bias_of(layout.gate);
+    case DecoderSlot::up_weight: return weight_of(layout.up);
+    case DecoderSlot::up_bias: return bias_of(layout.up);
+    case DecoderSlot::down_weight: return weight_of(layout.down);
+    case DecoderSlot::down_bias: return bias_of(layout.down);
+    case DecoderSlot::mlp_post_norm_weight: return norm_at(layout.mlp_post_norm_weight);
+  }
+  return {};
+}
+
 }  // namespace
+
+SlotPlace find_slot(const DecoderLayout& layout, DecoderSlot slot, Index layer) noexcept {
+  SlotPlace place = place_of(layout, slot);
+  if (is_layer_slot(slot)) place.offset += layout.first_layer + layout.layer_bytes * static_cast<double>(layer);
+  return place;
+}
 
 double DecoderLayout::take(double byte_count) noexcept {
   const double start = next_;
@@ -32,6 +77,7 @@ DecoderLayout::DecoderLayout(const DecoderConfig& config) noexcept : format_(con
   const auto norm_bias = [&] { return config.norm == NormKind::layer_norm ? take_floats(embed_dim) : 0; };
   const auto post_norm = [&] { return config.post_norms ? take_floats(embed_dim) : 0; };
   take(sizeof(DecoderConfig));
+  first_tensor = next_;
   token_embedding = take_linear(embed_dim, config.vocab_size, false);
   position_embedding = config.learned_positions
                            ? take(static_cast<double>(config.context_length) * static_cast<double>(embed_dim) * 4)

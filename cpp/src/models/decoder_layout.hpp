@@ -23,7 +23,7 @@ public:
   double position_embedding, final_norm_weight, final_norm_bias;
   double attention_norm_weight, attention_norm_bias, query_norm_weight, key_norm_weight, attention_post_norm_weight;
   double mlp_norm_weight, mlp_norm_bias, mlp_post_norm_weight;
-  double first_layer, layer_bytes;
+  double first_tensor, first_layer, layer_bytes;
   double bytes;
 
 private:
@@ -33,6 +33,17 @@ private:
   LinearFormat format_;
   double next_ = 0;
 };
+
+/// Where a slot lies, from the memory's start.
+struct SlotPlace {
+  double offset = 0;
+  bool packed = false;
+  bool is_norm_weight = false;
+};
+SlotPlace find_slot(const DecoderLayout& layout, DecoderSlot slot, Index layer) noexcept;
+
+/// How many of a slot there are.
+Index slot_layers(const DecoderConfig& config, DecoderSlot slot) noexcept;
 
 /// A layer's parameters, ready for calls; norms that the config does not have are absent.
 struct LayerWeights {

@@ -133,21 +133,13 @@ private:
     }
   }
 
-  [[nodiscard]] RotaryOptions rotary(bool windowed) const noexcept {
-    RotaryOptions options = config_.rotary;
-    if (!windowed || config_.window_rotary_base == 0.0) return options;
-    options.base = config_.window_rotary_base;
-    options.scaling = RotaryScaling::none;
-    return options;
-  }
-
   void turn_tables() noexcept {
     if (config_.rotary.dims == 0) return;
     const bool two = config_.window != 0 && config_.window_rotary_base != 0.0;
     for (const int kind : {0, 1}) {
       if (kind == 0 || two) {
-        rotary_table(rotary(kind == 1), work_.positions, rows_, work_.frequencies, work_.cosines[kind],
-                     work_.sines[kind]);
+        rotary_table(rotary_of_layer(config_, kind == 1), work_.positions, rows_, work_.frequencies,
+                     work_.cosines[kind], work_.sines[kind]);
       }
     }
   }

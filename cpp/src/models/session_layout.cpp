@@ -50,6 +50,14 @@ KvCacheShape cache_shape(const DecoderConfig& config, const DecoderSessionShape&
   return {shape.batch, config.kv_heads, config.head_dim, config.head_dim, capacity, shape.cache_type, rolling};
 }
 
+RotaryOptions rotary_of_layer(const DecoderConfig& config, bool windowed) noexcept {
+  RotaryOptions options = config.rotary;
+  if (!windowed || config.window_rotary_base == 0.0) return options;
+  options.base = config.window_rotary_base;
+  options.scaling = RotaryScaling::none;
+  return options;
+}
+
 AttentionCall attention_of_layer(const DecoderConfig& config, bool windowed, Index batch, Index length,
                                  Index columns) noexcept {
   AttentionCall call;

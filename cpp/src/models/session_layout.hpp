@@ -53,6 +53,9 @@ struct SessionHead {
 
 KvCacheShape cache_shape(const DecoderConfig& config, const DecoderSessionShape& shape, bool windowed) noexcept;
 
+/// How a layer turns its queries and keys.
+RotaryOptions rotary_of_layer(const DecoderConfig& config, bool windowed) noexcept;
+
 /// The attention of a layer; `length` new tokens, `columns` in the cache before them. Operands are for the caller to set.
 AttentionCall attention_of_layer(const DecoderConfig& config, bool windowed, Index batch, Index length,
                                  Index columns) noexcept;

@@ -1,0 +1,206 @@
+#include "models/training_pass.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/norm.hpp"
+#include "lookback/cross_entropy.hpp"
+#include "lookback/parallel.hpp"
+#include "models/session_layout.hpp"
+
+namespace lookback {
+namespace {
+
+/// Elements that one item of work adds.
+constexpr Index block = 4096;
+
+}  // namespace
+
+TrainingPass::TrainingPass(const Decoder& decoder, const DecoderTrainer& trainer, const TrainingBatch& batch) noexcept
+    : config_(decoder.config()),
+      weights_(decoder),
+      decoder_(static_cast<const char*>(decoder.memory())),
+      trainer_(trainer),
+      head_(head_of(trainer)),
+      batch_(batch),
+      shape_(head_.shape),
+      rows_(static_cast<Index>(shape_.batch) * shape_.length),
+      work_(head_.layout.scratch(trainer.memory())) {}
+
+Status TrainingPass::validate() const noexcept {
+  if (!is_trainer_of(head_, config_)) return Status::invalid_shape;
+  if (batch_.tokens == nullptr || batch_.targets == nullptr) return Status::null_pointer;
+  if (!std::isfinite(batch_.gradient_scale)) return Status::invalid_argument;
+  for (Index row = 0; row < rows_; ++row) {
+    if (batch_.tokens[row] < 0 || batch_.tokens[row] >= config_.vocab_size || batch_.targets[row] < -1 ||
+        batch_.targets[row] >= config_.vocab_size) {
+      return Status::token_out_of_range;
+    }
+  }
+  for (const Index layer : {Index{0}, static_cast<Index>(config_.layers) - 1}) {
+    const Status status = validate_attention(attention(layer, head_.layout.activations(trainer_.memory(), layer)));
+    if (status != Status::ok) return status;
+  }
+  return Status::ok;
+}
+
+EmbeddingCall TrainingPass::embedding() const noexcept {
+  return {weights_.token_embedding,
+          config_.embed_scale,
+          weights_.position_embedding,
+          config_.context_length,
+          batch_.tokens,
+          work_.positions,
+          rows_,
+          head_.layout.activations(trainer_.memory(), 0).input};
+}
+
+AttentionCall TrainingPass::attention(Index layer, const LayerActivations& kept) const noexcept {
+  AttentionCall call = training_attention(config_, shape_, is_windowed(config_, layer));
+  call.inputs.queries = heads_of<const float>(kept.queries, config_.heads);
+  call.inputs.keys = heads_of<const float>(kept.keys, config_.kv_heads);
+  call.inputs.values = heads_of<const float>(kept.values, config_.kv_heads);
+  call.visibility.causal = batch_.causal;
+  call.scores.dropout = batch_.dropout;
+  call.outputs.output = heads_of(kept.heads_output, config_.heads);
+  call.outputs.log_sum_exp = kept.log_sum_exp;
+  return call;
+}
+
+NormCall TrainingPass::norm_of_rows(const float* input, const float* weight, const float* bias,
+                                    float* output) const noexcept {
+  const Index width = config_.embed_dim;
+  return {config_.norm,         config_.norm_epsilon,  width, weight, bias,
+          {input, 0, 0, width}, {output, 0, 0, width}, 1,     1,      rows_};
+}
+
+NormCall TrainingPass::norm_of_heads(const float* input, const float* weight, Index heads,
+                                     float* output) const noexcept {
+  return {NormKind::rms_norm,     config_.norm_epsilon,    config_.head_dim, weight, nullptr,
+          heads_of(input, heads), heads_of(output, heads), shape_.batch,     heads,  shape_.length};
+}
+
+Status TrainingPass::multiply(const PackedLinear& layer, const float* input, float* output) const noexcept {
+  return linear_forward(layer, input, rows_, output, work_.workspace, work_.workspace_bytes);
+}
+
+void TrainingPass::turn(float* data, Index heads, Index layer, bool transposed) const noexcept {
+  if (config_.rotary.dims == 0) return;
+  const int kind = is_windowed(config_, layer) && config_.window_rotary_base != 0.0 ? 1 : 0;
+  static_cast<void>(rotary_apply({heads_of<const float>(data, heads), heads_of(data, heads), shape_.batch, heads,
+                                  shape_.length, config_.head_dim, config_.rotary.dims, config_.rotary.interleaved,
+                                  work_.cosines[kind], work_.sines[kind], shape_.length, transposed}));
+}
+
+void TrainingPass::turn_tables() const noexcept {
+  if (config_.rotary.dims == 0) return;
+  const bool two = config_.window != 0 && config_.window_rotary_base != 0.0;
+  for (const int kind : {0, 1}) {
+    if (kind == 0 || two) {
+      rotary_table(rotary_of_layer(config_, kind == 1), work_.positions, rows_, work_.frequencies, work_.cosines[kind],
+                   work_.sines[kind]);
+    }
+  }
+}
+
+void TrainingPass::add(const float* a, const float* b, float* sum) const noexcept {
+  const Index count = rows_ * config_.embed_dim;
+  parallel_for(0, (count + block - 1) / block, static_cast<double>(count), [&](Index item, Index) noexcept {
+    const Index first = item * block;
+    const Index length = std::min(block, count - first);
+    std::copy_n(a + first, length, sum + first);
+    kernels::add_row(b + first, length, sum + first);
+  });
+}
+
+Status TrainingPass::forward() noexcept {
+  for (Index row = 0; row < rows_; ++row) work_.positions[row] = static_cast<std::int32_t>(row % shape_.length);
+  turn_tables();
+  Status status = embedding_forward(embedding());
+  for (Index layer = 0; layer < config_.layers && status == Status::ok; ++layer) {
+    const LayerWeights parameters = weights_.layer(layer);
+    const LayerActivations kept = head_.layout.activations(trainer_.memory(), layer);
+    status = attend(layer, parameters, kept);
+    if (status == Status::ok) {
+      status = transform(parameters, kept, head_.layout.activations(trainer_.memory(), layer + 1).input);
+    }
+  }
+  return status;
+}
+
+Status TrainingPass::attend(Index layer, const LayerWeights& parameters, const LayerActivations& kept) noexcept {
+  const bool head_norms = config_.query_key_norm;
+  float* queries = head_norms ? kept.plain_queries : kept.queries;
+  float* keys = head_norms ? kept.plain_keys : kept.keys;
+  Status status = norm_forward(
+      norm_of_rows(kept.input, parameters.attention_norm_weight, parameters.attention_norm_bias, work_.normed));
+  if (status == Status::ok) status = multiply(parameters.query, work_.normed, queries);
+  if (status == Status::ok) status = multiply(parameters.key, work_.normed, keys);
+  if (status == Status::ok) status = multiply(parameters.value, work_.normed, kept.values);
+  if (head_norms && status == Status::ok) {
+    status = norm_forward(norm_of_heads(queries, parameters.query_norm_weight, config_.heads, kept.queries));
+    if (status == Status::ok) {
+      status = norm_forward(norm_of_heads(keys, parameters.key_norm_weight, config_.kv_heads, kept.keys));
+    }
+  }
+  if (status != Status::ok) return status;
+  turn(kept.queries, config_.heads, layer, false);
+  turn(kept.keys, config_.kv_heads, layer, false);
+  status = attention_forward(attention(layer, kept), work_.workspace, work_.workspace_bytes);
+  float* branch = config_.post_norms ? kept.attention_branch : work_.branch;
+  if (status == Status::ok) status = multiply(parameters.output, kept.heads_output, branch);
+  if (config_.post_norms && status == Status::ok) {
+    status = norm_forward(norm_of_rows(branch, parameters.attention_post_norm_weight, nullptr, work_.branch));
+  }
+  add(kept.input, work_.branch, kept.middle);
+  return status;
+}
+
+Status TrainingPass::transform(const LayerWeights& parameters, const LayerActivations& kept, float* output) noexcept {
+  Status status =
+      norm_forward(norm_of_rows(kept.middle, parameters.mlp_norm_weight, parameters.mlp_norm_bias, work_.normed));
+  if (status == Status::ok) status = multiply(parameters.up, work_.normed, kept.up);
+  if (status == Status::ok && config_.gated) status = multiply(parameters.gate, work_.normed, kept.gate);
+  if (status == Status::ok) status = activate(kept);
+  float* branch = config_.post_norms ? kept.mlp_branch : work_.branch;
+  if (status == Status::ok) status = multiply(parameters.down, work_.hidden, branch);
+  if (config_.post_norms && status == Status::ok) {
+    status = norm_forward(norm_of_rows(branch, parameters.mlp_post_norm_weight, nullptr, work_.branch));
+  }
+  add(kept.middle, work_.branch, output);
+  return status;
+}
+
+Status TrainingPass::activate(const LayerActivations& kept) const noexcept {
+  const Index count = rows_ * config_.hidden_dim;
+  return config_.gated ? gated_activation_forward(config_.activation, kept.gate, kept.up, count, work_.hidden)
+                       : activation_forward(config_.activation, kept.up, count, work_.hidden);
+}
+
+Status TrainingPass::read_out(bool with_gradients, double& loss_sum) noexcept {
+  const float* stream = head_.layout.activations(trainer_.memory(), config_.layers).input;
+  const NormCall norm = norm_of_rows(stream, weights_.final_norm_weight, weights_.final_norm_bias, work_.normed);
+  Status status = norm_forward(norm);
+  const Index width = config_.embed_dim;
+  for (Index first = 0; first < rows_ && status == Status::ok; first += head_.layout.logit_rows) {
+    const Index count = std::min(head_.layout.logit_rows, rows_ - first);
+    status = linear_forward(weights_.head, work_.normed + first * width, count, work_.logits, work_.workspace,
+                            work_.workspace_bytes);
+    if (status == Status::ok) {
+      status = cross_entropy({work_.logits, batch_.targets + first, count, config_.vocab_size, config_.logit_softcap,
+                              with_gradients, batch_.gradient_scale, work_.losses + first});
+    }
+    if (status == Status::ok && with_gradients) {
+      status = linear_backward({weights_.head, work_.normed + first * width, work_.logits, count,
+                                work_.grad_normed + first * width, false, gradient_of(weights_.head.weight)},
+                               work_.workspace, work_.workspace_bytes);
+    }
+  }
+  if (status != Status::ok) return status;
+  if (with_gradients) status = normalise_backward(norm, work_.grad_normed, work_.grad_residual, false);
+  loss_sum = 0.0;
+  for (Index row = 0; row < rows_; ++row) loss_sum += work_.losses[row];
+  return status;
+}
+
+}  // namespace lookback
