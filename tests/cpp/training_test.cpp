@@ -367,6 +367,50 @@ TEST(training, what_cannot_be_is_refused_and_changes_nothing) {
   EXPECT_EQ(decoder_write_moments(trainer.trainer(), TrainingPart::weights, first, &value), Status::invalid_argument);
 }
 
+/// The loss of a batch, and what it would be one small step of all weights along `direction` away.
+double loss_beside(Model& model, Trainer& trainer, const TrainingBatch& batch, const std::vector<float>& direction,
+                   float step) {
+  std::size_t next = 0;
+  for_each_tensor(model.config(), [&](DecoderSlot slot, Index layer, SlotShape shape) {
+    std::vector<float> values = model.tensors().at({slot, layer});
+    for (float& value : values) value += step * direction[next++];
+    ASSERT_EQ(model.decoder().write({slot, layer, 0, shape.rows, values.data(), WeightType::f32, shape.columns, false}),
+              Status::ok);
+  });
+  decoder_zero_gradients(trainer.trainer());
+  return trainer.accumulate(batch);
+}
+
+TEST(training, R19_dropout_has_one_mask_for_both_ways_another_for_another_seed_and_none_in_evaluation) {
+  for (const DecoderConfig& config : {gpt2(), gemma()}) {
+    DecoderConfig plain = config;
+    plain.norm_weights_from_one = false;
+    Model model(plain, 21);
+    const TrainingShape shape{2, 12};
+    Trainer trainer(model, shape);
+    const Text text(plain, 22, shape, 1.0 / 24);
+    TrainingBatch batch = text.batch();
+    batch.dropout = {0.3F, 77};
+    const double loss = trainer.accumulate(batch);
+    const std::vector<float> gradients = trainer.all(TrainingPart::gradients);
+    double norm = 0;
+    for (const float gradient : gradients) norm += static_cast<double>(gradient) * gradient;
+    std::vector<float> direction = gradients;
+    for (float& value : direction) value /= static_cast<float>(std::sqrt(norm));
+    const double above = loss_beside(model, trainer, batch, direction, 1e-3F);
+    const double below = loss_beside(model, trainer, batch, direction, -1e-3F);
+    EXPECT_NEAR((above - below) / 2e-3 / 24, std::sqrt(norm), 1e-2 * std::sqrt(norm));
+
+    EXPECT_EQ(loss_beside(model, trainer, batch, direction, 0.0F), loss);
+    EXPECT_TRUE(all_same_bits(trainer.all(TrainingPart::gradients), gradients));
+    batch.dropout.seed = 78;
+    EXPECT_NE(trainer.accumulate(batch), loss);
+    double evaluated = 0;
+    ASSERT_EQ(decoder_evaluate(model.decoder(), trainer.trainer(), batch, evaluated), Status::ok);
+    EXPECT_EQ(evaluated, trainer.accumulate(text.batch()));
+  }
+}
+
 TEST(training, steps_on_one_text_teach_it) {
   Model model(llama(), 19);
   Trainer trainer(model, {2, 16});

@@ -1,6 +1,8 @@
 // The way back through the layers: work_.grad_residual is the gradient of the residual stream, behind a layer at first and before it at
 // the end. Normalised rows and activations are computed again.
 
+#include <algorithm>
+
 #include "models/training_pass.hpp"
 
 namespace lookback {
@@ -44,20 +46,27 @@ Status TrainingPass::backward() noexcept {
                              gradient_of(weights_.position_embedding)});
 }
 
-Status TrainingPass::branch_backward(const float* post_norm, const float* branch,
+Status TrainingPass::branch_backward(Index layer, Branch branch, const float* post_norm, const float* before_norm,
                                      const float*& gradient) const noexcept {
+  const bool dropped = batch_.dropout.p > 0.0F;
   gradient = work_.grad_residual;
+  if (!dropped && post_norm == nullptr) return Status::ok;
+  if (dropped) {
+    std::copy_n(work_.grad_residual, rows_ * config_.embed_dim, work_.branch);
+    drop(layer, branch);
+    gradient = work_.branch;
+  }
   if (post_norm == nullptr) return Status::ok;
+  const float* behind_norm = gradient;
   gradient = work_.branch;
-  return normalise_backward(norm_of_rows(branch, post_norm, nullptr, nullptr), work_.grad_residual, work_.branch,
-                            false);
+  return normalise_backward(norm_of_rows(before_norm, post_norm, nullptr, nullptr), behind_norm, work_.branch, false);
 }
 
-Status TrainingPass::transform_backward(Index /*layer*/, const LayerWeights& parameters,
+Status TrainingPass::transform_backward(Index layer, const LayerWeights& parameters,
                                         const LayerActivations& kept) noexcept {
   const Index count = rows_ * config_.hidden_dim;
   const float* gradient = nullptr;
-  Status status = branch_backward(parameters.mlp_post_norm_weight, kept.mlp_branch, gradient);
+  Status status = branch_backward(layer, Branch::mlp, parameters.mlp_post_norm_weight, kept.mlp_branch, gradient);
   if (status == Status::ok) status = activate(kept);
   if (status == Status::ok) status = multiply_backward(parameters.down, work_.hidden, gradient, work_.grad_hidden);
   if (status != Status::ok) return status;
@@ -78,7 +87,8 @@ Status TrainingPass::transform_backward(Index /*layer*/, const LayerWeights& par
 Status TrainingPass::attend_backward(Index layer, const LayerWeights& parameters,
                                      const LayerActivations& kept) noexcept {
   const float* gradient = nullptr;
-  Status status = branch_backward(parameters.attention_post_norm_weight, kept.attention_branch, gradient);
+  Status status =
+      branch_backward(layer, Branch::attention, parameters.attention_post_norm_weight, kept.attention_branch, gradient);
   if (status == Status::ok)
     status = multiply_backward(parameters.output, kept.heads_output, gradient, work_.grad_heads);
   if (status != Status::ok) return status;

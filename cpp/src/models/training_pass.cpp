@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/dropout.hpp"
 #include "kernels/norm.hpp"
 #include "lookback/cross_entropy.hpp"
 #include "lookback/parallel.hpp"
@@ -13,6 +14,13 @@ namespace {
 
 /// Elements that one item of work adds.
 constexpr Index block = 4096;
+/// Where the keys of a layer's attention are, beside those of its branches.
+constexpr Index attention_stream = 2;
+
+std::uint64_t seed_of_layer(std::uint64_t seed, Index layer) noexcept {
+  const kernels::DropoutKey key = kernels::dropout_key(seed, layer, attention_stream, 0);
+  return static_cast<std::uint64_t>(key.second) << 32U | key.first;
+}
 
 }  // namespace
 
@@ -61,7 +69,7 @@ AttentionCall TrainingPass::attention(Index layer, const LayerActivations& kept)
   call.inputs.keys = heads_of<const float>(kept.keys, config_.kv_heads);
   call.inputs.values = heads_of<const float>(kept.values, config_.kv_heads);
   call.visibility.causal = batch_.causal;
-  call.scores.dropout = batch_.dropout;
+  call.scores.dropout = {batch_.dropout.p, seed_of_layer(batch_.dropout.seed, layer)};
   call.outputs.output = heads_of(kept.heads_output, config_.heads);
   call.outputs.log_sum_exp = kept.log_sum_exp;
   return call;
@@ -113,6 +121,17 @@ void TrainingPass::add(const float* a, const float* b, float* sum) const noexcep
   });
 }
 
+void TrainingPass::drop(Index layer, Branch branch) const noexcept {
+  if (batch_.dropout.p == 0.0F) return;
+  const kernels::DropoutRule rule(batch_.dropout.p);
+  const Index width = config_.embed_dim;
+  constexpr double cost_of_element = 13.0;
+  parallel_for(0, rows_, cost_of_element * static_cast<double>(rows_ * width), [&](Index row, Index) noexcept {
+    const kernels::DropoutKey key = kernels::dropout_key(batch_.dropout.seed, layer, static_cast<Index>(branch), row);
+    kernels::drop_row(work_.branch + row * width, width, key, rule);
+  });
+}
+
 Status TrainingPass::forward() noexcept {
   for (Index row = 0; row < rows_; ++row) work_.positions[row] = static_cast<std::int32_t>(row % shape_.length);
   turn_tables();
@@ -122,7 +141,7 @@ Status TrainingPass::forward() noexcept {
     const LayerActivations kept = head_.layout.activations(trainer_.memory(), layer);
     status = attend(layer, parameters, kept);
     if (status == Status::ok) {
-      status = transform(parameters, kept, head_.layout.activations(trainer_.memory(), layer + 1).input);
+      status = transform(layer, parameters, kept, head_.layout.activations(trainer_.memory(), layer + 1).input);
     }
   }
   return status;
@@ -152,11 +171,13 @@ Status TrainingPass::attend(Index layer, const LayerWeights& parameters, const L
   if (config_.post_norms && status == Status::ok) {
     status = norm_forward(norm_of_rows(branch, parameters.attention_post_norm_weight, nullptr, work_.branch));
   }
+  drop(layer, Branch::attention);
   add(kept.input, work_.branch, kept.middle);
   return status;
 }
 
-Status TrainingPass::transform(const LayerWeights& parameters, const LayerActivations& kept, float* output) noexcept {
+Status TrainingPass::transform(Index layer, const LayerWeights& parameters, const LayerActivations& kept,
+                               float* output) noexcept {
   Status status =
       norm_forward(norm_of_rows(kept.middle, parameters.mlp_norm_weight, parameters.mlp_norm_bias, work_.normed));
   if (status == Status::ok) status = multiply(parameters.up, work_.normed, kept.up);
@@ -167,6 +188,7 @@ Status TrainingPass::transform(const LayerWeights& parameters, const LayerActiva
   if (config_.post_norms && status == Status::ok) {
     status = norm_forward(norm_of_rows(branch, parameters.mlp_post_norm_weight, nullptr, work_.branch));
   }
+  drop(layer, Branch::mlp);
   add(kept.middle, work_.branch, output);
   return status;
 }

@@ -7,6 +7,9 @@
 
 namespace lookback {
 
+/// What adds to the residual stream of a layer.
+enum class Branch : int { attention = 0, mlp = 1 };
+
 class TrainingPass {
 public:
   TrainingPass(const Decoder& decoder, const DecoderTrainer& trainer, const TrainingBatch& batch) noexcept;
@@ -21,11 +24,14 @@ public:
 
 private:
   Status attend(Index layer, const LayerWeights& parameters, const LayerActivations& kept) noexcept;
-  Status transform(const LayerWeights& parameters, const LayerActivations& kept, float* output) noexcept;
+  Status transform(Index layer, const LayerWeights& parameters, const LayerActivations& kept, float* output) noexcept;
   Status attend_backward(Index layer, const LayerWeights& parameters, const LayerActivations& kept) noexcept;
   Status transform_backward(Index layer, const LayerWeights& parameters, const LayerActivations& kept) noexcept;
-  /// The gradient of what a branch gave before its post norm, whether it has one or not.
-  Status branch_backward(const float* post_norm, const float* branch, const float*& gradient) const noexcept;
+  /// The gradient of what a branch gave before its post norm and dropout, whether it has them or not.
+  Status branch_backward(Index layer, Branch branch, const float* post_norm, const float* before_norm,
+                         const float*& gradient) const noexcept;
+  /// Dropout of work_.branch.
+  void drop(Index layer, Branch branch) const noexcept;
   /// work_.hidden = what the MLP's last map reads.
   Status activate(const LayerActivations& kept) const noexcept;
 
