@@ -141,7 +141,10 @@ TEST(training, R20_a_batch_gives_each_tensor_the_gradient_of_the_reference) {
       EXPECT_NEAR(trainer.accumulate(text.batch()), expected.loss / 0.25, 1e-5 * expected.loss / 0.25);
       for_each_tensor(config, [&](DecoderSlot slot, Index layer, SlotShape) {
         const std::vector<double>& wanted = expected.gradients.at({slot, layer});
-        EXPECT_TRUE(all_near(trainer.read(TrainingPart::gradients, slot, layer), wanted, 1e-4 * largest(wanted)))
+        // A bias of keys that are not turned moves all scores of a query alike: its gradient is 0, but for rounding.
+        const DecoderSlot measure = slot == DecoderSlot::key_bias ? DecoderSlot::query_bias : slot;
+        const double bound = 1e-4 * largest(expected.gradients.at({measure, layer}));
+        EXPECT_TRUE(all_near(trainer.read(TrainingPart::gradients, slot, layer), wanted, bound))
             << "slot " << static_cast<int>(slot) << " of layer " << layer << ", causal " << causal;
       });
     }
