@@ -77,7 +77,7 @@ export function luminance([red, green, blue]: readonly [number, number, number])
 
 /** Black or white, whichever stands out more on `ground`. */
 export function inkOn(ground: readonly [number, number, number]): string {
-  return luminance(ground) > 0.179 ? "#0d0f13" : "#ffffff";
+  return luminance(ground) > 0.179 ? "#000000" : "#ffffff";
 }
 
 /** `share` of b in a. */

@@ -6,9 +6,9 @@ import { h, languageOf } from "./dom.js";
 import type { CellDetail, HeadDetail } from "./events.js";
 import { followersOf, join, leaderOf, leave, partnersOf } from "./links.js";
 import { refuse, show } from "./numbers.js";
-import { readAttention } from "./read.js";
+import { type ReadOptions, readAttention } from "./read.js";
 import { loadJson, parseJson } from "./source.js";
-import { type Look, sheetOf } from "./styles.js";
+import { type Look, readLook, sheetOf } from "./styles.js";
 import type { TokenFormat } from "./tokens.js";
 import { type Words, wordsFor } from "./words.js";
 
@@ -221,6 +221,17 @@ export abstract class AttentionElement extends Base {
     this.requestUpdate();
   }
 
+  /** Understands what was given; throws where it cannot. */
+  protected read(input: unknown, options: ReadOptions): Attention {
+    return readAttention(input, options);
+  }
+
+  /** Something that `read` depends on has changed. */
+  protected readAgain(): void {
+    this.#stale = true;
+    this.requestUpdate();
+  }
+
   /** Draws soon, once for all that changes until then. */
   requestUpdate(): void {
     if (!this.isConnected) return;
@@ -242,22 +253,7 @@ export abstract class AttentionElement extends Base {
   /** Colours and font as the page and the theme make them. */
   protected get look(): Look {
     if (this.#look) return this.#look;
-    const probe = this.#probe;
-    const style = getComputedStyle(probe);
-    const read = (name: string) => {
-      probe.style.setProperty("border-color", `var(--_${name})`);
-      return style.borderTopColor;
-    };
-    const names = ["paper", "raised", "ink", "muted", "line", "accent", "masked", "hatch", "missing"] as const;
-    const colours = Object.fromEntries(names.map((name) => [name, read(name)])) as Record<
-      (typeof names)[number],
-      string
-    >;
-    probe.style.removeProperty("border-color");
-    probe.style.setProperty("background-color", "light-dark(#fff, #000)");
-    const scheme = style.backgroundColor === "rgb(0, 0, 0)" ? "dark" : "light";
-    probe.style.removeProperty("background-color");
-    this.#look = { ...colours, scheme, font: getComputedStyle(this).fontFamily };
+    this.#look = readLook(this.#probe, this);
     return this.#look;
   }
 
@@ -336,7 +332,7 @@ export abstract class AttentionElement extends Base {
     if (this.#stale && this.#input !== undefined) {
       this.#read = null;
       this.#shown = null;
-      this.#read = readAttention(this.#input, { batch: this.batch, tokenFormat: this.tokenFormat });
+      this.#read = this.read(this.#input, { batch: this.batch, tokenFormat: this.tokenFormat });
       this.#stale = false;
     }
     this.#shown ??= this.hideSpecial ? (this.#read?.withoutSpecial() ?? null) : this.#read;

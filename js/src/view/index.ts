@@ -1,5 +1,6 @@
 /** Registers the elements where there are any; under Node.js it does nothing but export. */
 import { AttentionMap } from "./map/element.js";
+import { AttentionSteps } from "./steps/element.js";
 
 export type { ColorScale } from "./colours.js";
 export { Attention, type AttentionKind, type HeadChoice, type HeadVectors, type Rows } from "./data.js";
@@ -7,9 +8,12 @@ export { AttentionElement } from "./element.js";
 export type { CellDetail, HeadDetail } from "./events.js";
 export { AttentionMap } from "./map/element.js";
 export { type AttentionInput, type Numbers, type NumbersTensor, type ReadOptions, readAttention } from "./read.js";
+export { AttentionSteps } from "./steps/element.js";
+export type { StepsInput } from "./steps/stages.js";
 export { readTokens, type Token, type TokenFormat } from "./tokens.js";
 
-const elements = { "attention-map": AttentionMap };
+// The maps come first: others are made of them.
+const elements = { "attention-map": AttentionMap, "attention-steps": AttentionSteps };
 
 if (globalThis.customElements)
   for (const [name, element] of Object.entries(elements))
@@ -18,5 +22,6 @@ if (globalThis.customElements)
 declare global {
   interface HTMLElementTagNameMap {
     "attention-map": AttentionMap;
+    "attention-steps": AttentionSteps;
   }
 }

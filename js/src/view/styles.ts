@@ -71,6 +71,22 @@ export interface Look {
   readonly font: string;
 }
 
+/** What the rules make of the colours, told by a probe: an element within `host` that nobody sees. */
+export function readLook(probe: HTMLElement, host: HTMLElement): Look {
+  const style = getComputedStyle(probe);
+  const read = (name: string) => {
+    probe.style.setProperty("border-color", `var(--_${name})`);
+    return style.borderTopColor;
+  };
+  const names = ["paper", "raised", "ink", "muted", "line", "accent", "masked", "hatch", "missing"] as const;
+  const colours = Object.fromEntries(names.map((name) => [name, read(name)])) as Record<(typeof names)[number], string>;
+  probe.style.removeProperty("border-color");
+  probe.style.setProperty("background-color", "light-dark(#fff, #000)");
+  const scheme = style.backgroundColor === "rgb(0, 0, 0)" ? "dark" : "light";
+  probe.style.removeProperty("background-color");
+  return { ...colours, scheme, font: getComputedStyle(host).fontFamily };
+}
+
 /** A class of elements with style rules of its own. */
 interface Styled {
   readonly styles: string;

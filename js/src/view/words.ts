@@ -47,8 +47,9 @@ export interface Words {
   copied: string;
   keyMarginal: (how: string) => string;
   queryMarginal: (how: string) => string;
-  steps: { scores: string; scaled: string; masked: string; weights: string };
-  stepWords: { scale: string; mask: string; softmax: string };
+  /** The four pictures of a calculation, and what leads from each to the next. */
+  steps: Record<"raw" | "scaled" | "masked" | "weights", { title: string; how: string }>;
+  visible: string;
   range: (from: string, to: string) => string;
 }
 
@@ -96,8 +97,13 @@ const english: Words = {
   copied: "Copied",
   keyMarginal: (how) => `${how} over queries`,
   queryMarginal: (how) => `${how} over keys`,
-  steps: { scores: "Scores", scaled: "Scaled", masked: "Masked", weights: "Weights" },
-  stepWords: { scale: "divide by", mask: "hide the future", softmax: "softmax of each row" },
+  steps: {
+    raw: { title: "Scores", how: "every query meets every key" },
+    scaled: { title: "Scaled", how: "so that wide heads are not louder" },
+    masked: { title: "Masked", how: "−∞ where a query may not look" },
+    weights: { title: "Weights", how: "each row becomes shares of 1" },
+  },
+  visible: "visible",
   range: (from, to) => `${from} to ${to}`,
 };
 
@@ -145,8 +151,13 @@ const chinese: Words = {
   copied: "已复制",
   keyMarginal: (how) => `对查询求${how}`,
   queryMarginal: (how) => `对键求${how}`,
-  steps: { scores: "分数", scaled: "缩放后", masked: "遮蔽后", weights: "权重" },
-  stepWords: { scale: "除以", mask: "遮住未来", softmax: "逐行 softmax" },
+  steps: {
+    raw: { title: "分数", how: "每个查询与每个键相乘" },
+    scaled: { title: "缩放", how: "维度再大,分数也不会过大" },
+    masked: { title: "遮蔽", how: "不可看的位置为 −∞" },
+    weights: { title: "权重", how: "每行变成总和为 1 的份额" },
+  },
+  visible: "可见",
   range: (from, to) => `${from} 到 ${to}`,
 };
 

@@ -1,0 +1,193 @@
+/** <attention-steps>: how weights come about, as four pictures that point at the same cell. */
+import type { Attention } from "../data.js";
+import { bdi, h } from "../dom.js";
+import { AttentionElement } from "../element.js";
+import type { CellDetail } from "../events.js";
+import { formatNumber, formatPercent, formatPrecise } from "../format.js";
+import { AttentionMap } from "../map/element.js";
+import type { Cell } from "../map/viewport.js";
+import type { ReadOptions } from "../read.js";
+import { type Engine, readStages, STAGES, type Stage, type Stages } from "./stages.js";
+import { STEPS_STYLES } from "./styles.js";
+
+/** Tallest of the four pictures. */
+const HEIGHT = 420;
+
+export class AttentionSteps extends AttentionElement {
+  static override observedAttributes = [...AttentionElement.observedAttributes, "numbers", "max-height"];
+  static override styles = STEPS_STYLES;
+
+  readonly #readout = h("div", { part: "readout", class: "readout" });
+  readonly #maps: Record<Stage, AttentionMap>;
+  readonly #captions: Record<Stage, HTMLElement>;
+  readonly #operators: Record<Stage, HTMLElement>;
+  #lb: Engine | null = null;
+  #stages: Stages | null = null;
+  #shown: Stages | null = null;
+
+  constructor() {
+    super();
+    const each = <T>(make: (stage: Stage) => T) =>
+      Object.fromEntries(STAGES.map((stage) => [stage, make(stage)])) as Record<Stage, T>;
+    this.#maps = each((stage) => this.#makeMap(stage));
+    this.#captions = each(() => h("figcaption", {}));
+    this.#operators = each(() => h("div", { class: "operator" }));
+    const line = h("div", { class: "line", part: "steps" });
+    for (const stage of STAGES)
+      line.append(
+        h(
+          "figure",
+          { part: `step ${stage}` },
+          h("div", { class: "head" }, this.#operators[stage], this.#captions[stage]),
+          this.#maps[stage],
+        ),
+      );
+    this.content.append(line, this.#readout);
+  }
+
+  /** What computes the steps from q and k: `await createLookback()`. */
+  get lb(): Engine | null {
+    return this.#lb;
+  }
+  set lb(lb: Engine | null) {
+    this.#lb = lb;
+    this.readAgain();
+  }
+
+  /** Numbers in the cells that have room for them. */
+  get numbers(): boolean {
+    return this.hasAttribute("numbers");
+  }
+  set numbers(numbers: boolean) {
+    this.toggleAttribute("numbers", numbers);
+  }
+
+  /** The cell that is pointed at; null = none. */
+  get cell(): Cell | null {
+    return this.#maps.weights.cell;
+  }
+
+  get locked(): boolean {
+    return this.#maps.weights.locked;
+  }
+
+  /** Points at a cell of all four without an event; `locked` = it stays. */
+  point(cell: Cell | null, locked = false): void {
+    for (const stage of STAGES) this.#maps[stage].point(cell, locked);
+    this.#tell();
+  }
+
+  protected override read(input: unknown, options: ReadOptions): Attention {
+    this.#stages = readStages(input, options, this.#lb);
+    return this.#stages.weights;
+  }
+
+  protected override follow(detail: CellDetail | null, locked: boolean): void {
+    const cell = detail && this.attention?.cellOf(detail.queryToken.position, detail.keyToken.position);
+    this.point(cell ?? null, locked);
+  }
+
+  protected override update(attention: Attention): void {
+    const { words } = this;
+    const stages = this.#stages;
+    if (!stages) return;
+    const { layer, head } = this.selection(attention);
+    const hide = this.hideSpecial;
+    this.#shown = hide ? mapStages(stages, (stage) => stage.withoutSpecial()) : stages;
+    const height = this.numberAttribute("max-height", HEIGHT);
+    for (const stage of STAGES) {
+      const map = this.#maps[stage];
+      const { title, how } = words.steps[stage];
+      if (map.data !== this.#shown[stage]) map.data = this.#shown[stage];
+      map.layer = layer;
+      map.head = head;
+      map.numbers = this.numbers;
+      map.colorScale = this.colorScale;
+      map.label = title;
+      map.setAttribute("max-height", String(height));
+      this.#captions[stage].replaceChildren(h("strong", {}, title), h("span", {}, how));
+      this.#operators[stage].textContent = this.#operatorOf(stage, attention, layer);
+    }
+    this.#tell();
+  }
+
+  /** The formula's words: what is done to what the picture before shows. */
+  #operatorOf(stage: Stage, attention: Attention, layer: number): string {
+    const vectors = attention.vectors(layer, 0);
+    const width = vectors?.queries?.width;
+    if (stage === "raw") return "Q·Kᵀ";
+    if (stage === "masked") return "+ M";
+    if (stage === "weights") return "softmax";
+    if (!vectors || !width) return "÷ √d";
+    return Math.abs(vectors.scale * Math.sqrt(width) - 1) < 1e-6 ? `÷ √${width}` : `× ${formatPrecise(vectors.scale)}`;
+  }
+
+  #makeMap(stage: Stage): AttentionMap {
+    const map = new AttentionMap();
+    map.compact = true;
+    map.setAttribute("exportparts", `map: ${stage}-map`);
+    for (const name of ["attention-hover", "attention-select"] as const)
+      map.addEventListener(name, (event) => {
+        event.stopPropagation();
+        const { cell, locked } = map;
+        for (const other of STAGES) if (other !== stage) this.#maps[other].point(cell, locked);
+        this.#tell();
+        const released = name === "attention-select" && !locked;
+        this.emit(name, released ? null : this.#detail());
+      });
+    return map;
+  }
+
+  #at(stage: Stage, { query, key }: Cell): number {
+    const attention = this.#shown![stage];
+    const { layer, head } = this.selection(attention);
+    return attention.matrix(layer, head)[query * attention.keyLength + key]!;
+  }
+
+  #detail(): CellDetail | null {
+    const { attention, cell } = this;
+    if (!attention || !cell || !this.#shown) return null;
+    const { layer, head } = this.selection(attention);
+    return {
+      layer,
+      head,
+      ...cell,
+      queryToken: attention.queryTokens[cell.query]!,
+      keyToken: attention.keyTokens[cell.key]!,
+      weight: this.#at("weights", cell),
+      product: this.#at("raw", cell),
+      score: this.#at("scaled", cell),
+    };
+  }
+
+  #tell(): void {
+    const detail = this.#detail();
+    const { words, cell } = this;
+    if (!detail || !cell) {
+      this.#readout.replaceChildren(h("span", { class: "quiet" }, "softmax(Q·Kᵀ / √d + M)"));
+      return;
+    }
+    const masked = this.#at("masked", cell);
+    const hidden = masked === Number.NEGATIVE_INFINITY;
+    const values: Record<Stage, string> = {
+      raw: `q·k = ${formatNumber(detail.product ?? 0, 3)}`,
+      scaled: formatNumber(detail.score ?? 0, 3),
+      masked: hidden ? `−∞ (${words.masked})` : `${formatNumber(masked, 3)} (${words.visible})`,
+      weights: `${formatPrecise(detail.weight)} (${formatPercent(detail.weight)})`,
+    };
+    this.#readout.replaceChildren(
+      h("span", { class: "pair" }, bdi(detail.queryToken.label), " → ", bdi(detail.keyToken.label)),
+      ...STAGES.map((stage) =>
+        h(
+          "span",
+          { class: `value ${stage}` },
+          h("span", { class: "quiet" }, words.steps[stage].title),
+          ` ${values[stage]}`,
+        ),
+      ),
+    );
+  }
+}
+
+const mapStages = (stages: Stages, change: (attention: Attention) => Attention): Stages =>
+  Object.fromEntries(STAGES.map((stage) => [stage, change(stages[stage])])) as Stages;
