@@ -15,6 +15,7 @@ import type { Platform } from "./platform.js";
 import { mulberry32 } from "./random.js";
 import { rotary } from "./rotary.js";
 import { product, readDims } from "./tensors.js";
+import type { Trainer } from "./train/types.js";
 import type {
   AttentionResult,
   Linear,
@@ -84,6 +85,11 @@ class Instance implements Lookback {
   async assertCausal(fn: unknown, options: unknown): Promise<CausalReport> {
     const { assertCausal } = await import("./assert-causal.js"); // a tool for tests: no load for pages
     return assertCausal(fn, options, TOOLS);
+  }
+
+  async trainer(config: unknown): Promise<Trainer> {
+    const { makeTrainer } = await import("./train/make-trainer.js"); // whoever does not train does not load it
+    return makeTrainer(this.#heap, config);
   }
 
   memory(): MemoryReport {

@@ -46,6 +46,12 @@ export type ErrorCode =
   // Decoders
   | "token-out-of-range"
   | "context-exceeded"
+  // Training
+  | "text-too-short"
+  | "invalid-checkpoint"
+  | "checkpoint-mismatch"
+  | "training-diverged"
+  | "trainer-busy"
   // assertCausal
   | "not-causal"
   | "not-deterministic"

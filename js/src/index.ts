@@ -16,6 +16,9 @@ export type { ForeignMask } from "./masks-foreign.js";
 export { type AttentionPart, type MergedAttention, type MergeOptions, mergeAttention } from "./merge.js";
 export type { Positions, RotaryEmbedding, RotaryOptions, RotaryScaling } from "./rotary-types.js";
 export { type SinusoidalOptions, sinusoidal } from "./sinusoidal.js";
+export type { Documents, TrainingText } from "./train/text.js";
+export type { TokenizerKind } from "./train/tokenizer-files.js";
+export type * from "./train/types.js";
 export type {
   AttentionOptions,
   AttentionResult,

@@ -3,6 +3,7 @@
 import type { AssertCausalOptions, CausalReport, Diagnosis, SequenceFunction } from "./diagnose-types.js";
 import type { KvCache, KvCacheAppendOptions, KvCacheConfig } from "./kv-cache-types.js";
 import type { Positions, RotaryEmbedding, RotaryOptions } from "./rotary-types.js";
+import type { Trainer, TrainerConfig } from "./train/types.js";
 
 /** A dense tensor in row-major order: what onnxruntime's and transformers.js' tensors already are. */
 export interface TensorLike<Data = ArrayLike<number> | ArrayBufferView> {
@@ -372,6 +373,11 @@ export interface Lookback {
    * `length` times or so, one after the other.
    */
   assertCausal(fn: SequenceFunction, options: AssertCausalOptions): Promise<CausalReport>;
+  /**
+   * A small language model that learns from a text: see Trainer. Its code is loaded at the first call; `checkpoint`, which save() gave, goes on with
+   * an earlier run.
+   */
+  trainer(config: TrainerConfig): Promise<Trainer>;
   /** What live objects hold; the scratch memory of calls is not one of them. */
   memory(): MemoryReport;
   dispose(): void;

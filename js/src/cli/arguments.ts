@@ -23,8 +23,13 @@ export function choice(text: string): "all" | number[] {
   throw new InvalidArgumentError("It must be a whole number, several with commas between them (0,2), or all.");
 }
 
+/** A text that says something. */
+export function text(given: string): string {
+  if (given === "") throw new InvalidArgumentError("It must not be empty.");
+  return given;
+}
+
 /** An option that may come several times. */
-export function collected(text: string, before: string[] | undefined): string[] {
-  if (text === "") throw new InvalidArgumentError("It must not be empty.");
-  return [...(before ?? []), text];
+export function collected(given: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), text(given)];
 }

@@ -5,6 +5,7 @@ import { Command, CommanderError } from "commander";
 import { addAttend } from "./command-attend.js";
 import { addGenerate } from "./command-generate.js";
 import { addInspect } from "./command-inspect.js";
+import { addTrain } from "./command-train.js";
 import { printable } from "./printable.js";
 
 const FAILED = 1;
@@ -20,6 +21,7 @@ Examples:
   $ lookback generate ./gpt2 "Once upon a time"
   $ lookback attend ./gpt2 "The cat sat on the mat" --layer 3 --head 0,5
   $ lookback inspect ./gpt2 --context 512
+  $ lookback train moby-dick.txt --out whale
 
 lookback COMMAND --help shows a command's options.`;
 
@@ -31,7 +33,7 @@ function program(): Command {
     .exitOverride()
     // What is wrong is said once, below.
     .configureOutput({ outputError: () => {} });
-  for (const add of [addGenerate, addAttend, addInspect])
+  for (const add of [addGenerate, addAttend, addInspect, addTrain])
     add(root)
       .exitOverride()
       .configureOutput({ outputError: () => {} });

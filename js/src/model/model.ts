@@ -24,6 +24,9 @@ const FORWARD = {
 const ATTEND = { layers: later<unknown>(), heads: later<unknown>() };
 const SPECIAL = { special: flag };
 
+/** What a model is besides its weights. */
+export type NamedModel = Pick<OpenedModel, "name" | "family" | "settings" | "tokenizer" | "endIds">;
+
 export class LoadedModel implements Model {
   readonly name: string;
   readonly config: ModelConfig;
@@ -32,7 +35,7 @@ export class LoadedModel implements Model {
   readonly #endIds: readonly number[];
 
   /** Takes the decoder over. */
-  constructor(decoder: Decoder, { name, family, settings, tokenizer, endIds }: OpenedModel) {
+  constructor(decoder: Decoder, { name, family, settings, tokenizer, endIds }: NamedModel) {
     this.name = name;
     this.config = Object.freeze({ family, ...settings });
     this.#decoder = decoder;

@@ -90,6 +90,9 @@ const BUFFERS: Readonly<Record<Naming, RegExp>> = {
 export const plainName = (naming: Naming, name: string): string =>
   name.startsWith(PREFIX[naming]) ? name.slice(PREFIX[naming].length) : name;
 
+/** The name that transformers writes. */
+export const fullName = (naming: Naming, plain: string): string => (plain === HEAD ? plain : PREFIX[naming] + plain);
+
 /** Whether a file may hold this beside what is wanted. */
 export const isIgnored = (naming: Naming, settings: DecoderSettings, plain: string): boolean =>
   BUFFERS[naming].test(plain) || (settings.tiedHead && plain === HEAD);

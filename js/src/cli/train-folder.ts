@@ -1,0 +1,82 @@
+/** The folder that `lookback train` writes: a checkpoint, the loss curve, and the model. */
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { appendFile, open, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { TrainingStep } from "../node.js";
+
+const CHECKPOINT = "checkpoint.safetensors";
+const CURVE = "loss.csv";
+const HEADER = "step,loss,validation";
+
+export class TrainingFolder {
+  readonly path: string;
+  /** The lowest validation loss so far. */
+  lowest = Number.POSITIVE_INFINITY;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  get hasCheckpoint(): boolean {
+    return existsSync(this.#file(CHECKPOINT));
+  }
+
+  readCheckpoint(): Uint8Array {
+    if (!this.hasCheckpoint) throw new Error(`${this.path} holds no ${CHECKPOINT} to go on from; leave --resume away.`);
+    return readFileSync(this.#file(CHECKPOINT));
+  }
+
+  /** Makes the folder, and takes up the curve as it was after `step`. */
+  begin(step: number): void {
+    mkdirSync(this.path, { recursive: true });
+    const curve = this.#file(CURVE);
+    const before = step > 0 && existsSync(curve) ? readFileSync(curve, "utf8").split("\n").slice(1) : [];
+    const kept = before.filter((line) => line !== "" && Number.parseInt(line, 10) <= step);
+    for (const line of kept) this.#notice(Number(line.split(",")[2] || Number.POSITIVE_INFINITY));
+    const temporary = `${curve}.part`;
+    writeFileSync(temporary, `${[HEADER, ...kept].join("\n")}\n`);
+    renameSync(temporary, curve);
+  }
+
+  /** Adds to the curve; tells whether the validation loss was never lower. */
+  async record({ step, loss, validation }: TrainingStep): Promise<boolean> {
+    await appendFile(this.#file(CURVE), `${step},${loss},${validation?.loss ?? ""}\n`);
+    return validation !== undefined && this.#notice(validation.loss);
+  }
+
+  save(checkpoint: Uint8Array): Promise<void> {
+    return this.#write(CHECKPOINT, checkpoint);
+  }
+
+  async writeModel(files: readonly File[]): Promise<void> {
+    for (const file of files) await this.#write(file.name, new Uint8Array(await file.arrayBuffer()));
+  }
+
+  #notice(validation: number): boolean {
+    if (validation >= this.lowest) return false;
+    this.lowest = validation;
+    return true;
+  }
+
+  #file(name: string): string {
+    return join(this.path, name);
+  }
+
+  /** Whole or not at all: what was there before stays until the new one is on the disk. */
+  async #write(name: string, content: Uint8Array): Promise<void> {
+    const temporary = this.#file(`${name}.part`);
+    try {
+      const handle = await open(temporary, "w");
+      try {
+        await handle.writeFile(content);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(temporary, this.#file(name));
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+  }
+}
