@@ -9,7 +9,7 @@ import type { Attended, Generation, ModelConfig } from "../model/types.js";
 import { flag, later, oneOf, positiveInteger, readOptions } from "../options.js";
 import { DISPOSE } from "../owned.js";
 import { type RunState, writeCheckpoint } from "./checkpoint.js";
-import { checkLoss, type TrainerCore } from "./core.js";
+import { diverged, type TrainerCore } from "./core.js";
 import { coveringWindows, encodeDocuments, refuseShort, sampleWindows, type TokenPart, windowBatch } from "./data.js";
 import { exportFiles } from "./export.js";
 import { halvesOf, hash32 } from "./random.js";

@@ -1,0 +1,124 @@
+/** The files that a trainer writes, against the published rules of the format and by an independent reading. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "@jest/globals";
+import { MemoryReader } from "../../dist/model/bytes.js";
+import { readHeader } from "../../dist/model/safetensors.js";
+import { halfBits } from "../../dist/train/half.js";
+import { writeSafetensors } from "../../dist/train/safetensors-writer.js";
+import { caught, expectError } from "./support/helpers.js";
+
+const tensor = (name: string, dims: readonly number[], first: number) => ({
+  name,
+  dims,
+  values: () => Float32Array.from({ length: dims.reduce((a, b) => a * b, 1) }, (_, n) => first + n / 4),
+});
+const TENSORS = [
+  tensor("b.weight", [2, 3], 1),
+  tensor("a.bias", [3], -5),
+  tensor("h.10.x", [1], 7),
+  tensor("h.2.x", [1], 8),
+  tensor("empty", [0, 4], 0),
+];
+
+/** As the format's description says it, without this package's reader. */
+function naiveRead(file: Uint8Array) {
+  const view = new DataView(file.buffer);
+  const length = Number(view.getBigUint64(0, true));
+  const text = new TextDecoder().decode(file.subarray(8, 8 + length));
+  return { length, text, header: JSON.parse(text), data: file.subarray(8 + length) };
+}
+
+describe.each(["F32", "F16"] as const)("%s", (type) => {
+  const file = writeSafetensors(TENSORS, type, { format: "pt", note: "ü" });
+  const { length, text, header, data } = naiveRead(file);
+  const size = type === "F32" ? 4 : 2;
+
+  test("the data begins at a multiple of 8 bytes, behind spaces; the header begins with {", () => {
+    expect((8 + length) % 8).toBe(0);
+    expect(text).toMatch(/^\{"__metadata__":\{"format":"pt","note":"ü"\},.*\} {0,7}$/);
+  });
+
+  test("tensors are sorted by name and cover the data without gaps", () => {
+    const names = Object.keys(header).filter((name) => name !== "__metadata__");
+    expect(names).toEqual(["a.bias", "b.weight", "empty", "h.10.x", "h.2.x"]);
+    let at = 0;
+    for (const name of names) {
+      const { dtype, shape, data_offsets: offsets } = header[name];
+      expect([dtype, offsets[0]]).toEqual([type, at]);
+      at = offsets[1];
+      expect(at - offsets[0]).toBe(size * shape.reduce((a: number, b: number) => a * b, 1));
+    }
+    expect(at).toBe(data.length);
+  });
+
+  test("values are little-endian, each tensor's in its place", () => {
+    const view = new DataView(data.buffer, data.byteOffset);
+    for (const { name, values } of TENSORS) {
+      const [begin] = header[name].data_offsets;
+      for (const [n, value] of values().entries()) {
+        if (type === "F32") expect(view.getFloat32(begin + 4 * n, true)).toBe(value);
+        else expect(view.getUint16(begin + 2 * n, true)).toBe(halfBits(value));
+      }
+    }
+  });
+
+  test("this package's reader takes it", async () => {
+    const entries = await readHeader(new MemoryReader("x", file, undefined));
+    expect(entries.map(({ name, dims }) => [name, dims])).toEqual(
+      [...TENSORS].sort((a, b) => (a.name < b.name ? -1 : 1)).map(({ name, dims }) => [name, dims]),
+    );
+  });
+
+  const python = spawnSync("python3", ["-c", "import safetensors.numpy"]);
+  const withPython = python.status === 0 ? test : test.skip;
+  withPython("Python's safetensors reads the same numbers (skipped where it is not installed)", () => {
+    const folder = mkdtempSync(join(tmpdir(), "lookback-safetensors-"));
+    const path = join(folder, "x.safetensors");
+    writeFileSync(path, file);
+    const script =
+      "import json, sys, safetensors.numpy as s\nt = s.load_file(sys.argv[1])\n" +
+      "print(json.dumps({k: [list(v.shape), v.flatten().tolist()] for k, v in t.items()}))";
+    const read = JSON.parse(execFileSync("python3", ["-c", script, path], { encoding: "utf8" }));
+    rmSync(folder, { recursive: true });
+    for (const { name, dims, values } of TENSORS) expect(read[name]).toEqual([dims, Array.from(values())]);
+  });
+});
+
+describe("half precision", () => {
+  const value = (bits: number) => {
+    const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
+    const size = exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15);
+    return bits & 0x8000 ? -size : size;
+  };
+
+  test("every finite half is itself", () => {
+    const finite = Array.from({ length: 65536 }, (_, bits) => bits).filter((bits) => ((bits >> 10) & 31) < 31);
+    expect(finite.filter((bits) => halfBits(value(bits)) !== bits)).toEqual([]);
+  });
+
+  test("between two neighbours the nearer one is taken, and in the middle the even one", () => {
+    for (let bits = 0; bits < 0x7bff; bits += 7) {
+      const [low, high] = [value(bits), value(bits + 1)];
+      const middle = (low + high) / 2;
+      const step = (high - low) / 256;
+      expect(halfBits(middle - step)).toBe(bits);
+      expect(halfBits(middle + step)).toBe(bits + 1);
+      expect(halfBits(middle)).toBe(bits % 2 === 0 ? bits : bits + 1);
+      expect(halfBits(-middle)).toBe(0x8000 | halfBits(middle));
+    }
+  });
+
+  test("what is too large is infinite, and NaN stays NaN", () => {
+    expect([65519, 65520, 1e9, Infinity].map(halfBits)).toEqual([0x7bff, 0x7c00, 0x7c00, 0x7c00]);
+    expect(halfBits(-Infinity)).toBe(0xfc00);
+    expect(halfBits(Number.NaN) & 0x7fff).toBeGreaterThan(0x7c00);
+  });
+
+  test("a weight that it cannot hold is refused by its name", () => {
+    const write = () => writeSafetensors([tensor("w", [2], 1e6)], "F16", {});
+    expectError(caught(write), "bad-values", "w holds 1000000", "65504", "'f32'");
+  });
+});
