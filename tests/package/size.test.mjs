@@ -11,8 +11,10 @@ const wasm = join(dist, "wasm");
 
 test("the main entry with all that it exports stays below its limit", async () => {
   const { bytes, later } = await bundled(join(dist, "web.js"));
-  assert.ok(bytes <= 29_000, `web.js is ${bytes} bytes, minified and gzipped`);
-  assert.deepEqual(later.sort(), ["assert-causal.js", "threads.js"], "only these are loaded when they are called for");
+  // Bundlers put what the trainer and the entry share into a chunk of its own, which compresses a little less well.
+  assert.ok(bytes <= 30_200, `web.js is ${bytes} bytes, minified and gzipped`);
+  const asked = ["assert-causal.js", "make-trainer.js", "threads.js"];
+  assert.deepEqual(later.sort(), asked, "only these are loaded when they are called for");
 });
 
 test("each glue stays below 10 kB, minified and gzipped", async () => {
