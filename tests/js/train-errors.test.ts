@@ -1,10 +1,12 @@
 /** What a trainer refuses: the code, what the message shows, that nothing is held, and that the instance goes on. */
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { createLookback, type ErrorCode, type Lookback } from "lookback";
 import { sentences, tinyRun } from "./support/corpora.ts";
 import { expectAlive, expectError, rejected } from "./support/helpers.js";
 import { loose } from "./support/refusals.js";
 import { safetensors } from "./support/safetensors.ts";
+
+jest.setTimeout(120_000); // a model learns in it, on whatever machine
 
 let lb: Lookback;
 beforeAll(async () => {

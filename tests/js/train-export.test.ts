@@ -1,11 +1,13 @@
 /** What a trainer exports is the model that it has: loadDecoder gives the same logits, and config.json says what transformers expects. */
-import { describe, expect, test } from "@jest/globals";
+import { describe, expect, jest, test } from "@jest/globals";
 import { createLookback, type NewTrainerConfig } from "lookback";
 import { loadDecoder } from "lookback/model";
 import { MemoryReader } from "../../dist/model/bytes.js";
 import { readHeader } from "../../dist/model/safetensors.js";
 import { sentences, tinyRun } from "./support/corpora.ts";
 import { gpt2Shapes, type LlamaLike, llamaShapes } from "./support/model-folders.ts";
+
+jest.setTimeout(120_000); // a model learns in it, on whatever machine
 
 const FLAVOURS: Record<string, Partial<NewTrainerConfig>> = {
   "GPT-2, characters": {},
@@ -74,4 +76,31 @@ describe.each(Object.entries(FLAVOURS))("%s", (_name, flavour) => {
     trainer.dispose();
     lb.dispose();
   });
+});
+
+test("evaluate gives the loss that the logits of the exported model give, window by window", async () => {
+  const lb = await createLookback();
+  const trainer = await lb.trainer(tinyRun({ steps: 30, tokenizer: { bpe: 300 } }));
+  for await (const _ of trainer.run());
+  const model = await loadDecoder(lb, await trainer.export({ dtype: "f32" }));
+  const text = sentences(5, 8);
+  const ids = model.encode(text);
+  /** −ln p of the token that follows `before`. */
+  const loss = (before: readonly number[], target: number) => {
+    const logits = Array.from(model.forward(before).logits.data);
+    const most = Math.max(...logits);
+    return most + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0)) - logits[target]!;
+  };
+  for (const stride of [32, 5]) {
+    let sum = 0;
+    for (let at = 1; at < ids.length; at++) {
+      const windowsBefore = Math.max(0, Math.ceil((at - 32) / stride));
+      sum += loss(ids.slice(windowsBefore * stride, at), ids[at]!);
+    }
+    const found = await trainer.evaluate({ on: { text }, stride });
+    expect(found.tokens).toBe(ids.length - 1);
+    expect(Math.abs(found.loss - sum / (ids.length - 1))).toBeLessThan(1e-5);
+    expect(found.bitsPerCharacter).toBeCloseTo(((found.loss / Math.LN2) * ids.length) / text.length, 10);
+  }
+  for (const owner of [model, trainer, lb]) owner.dispose();
 });

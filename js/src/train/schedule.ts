@@ -13,7 +13,8 @@ export interface Schedule {
  * (Loshchilov and Hutter 2016, arXiv:1608.03983) to `minLearningRate` at the last step, and stays there.
  */
 export function learningRateOf(step: number, { learningRate, minLearningRate, warmup, steps }: Schedule): number {
-  if (step <= warmup) return (learningRate * step) / warmup;
+  if (step <= warmup) return learningRate * (step / warmup);
   const done = steps > warmup ? Math.min(1, (step - warmup) / (steps - warmup)) : 1;
-  return minLearningRate + ((learningRate - minLearningRate) * (1 + cosineOfTurn(done))) / 2;
+  const high = (1 + cosineOfTurn(done)) / 2;
+  return high * learningRate + (1 - high) * minLearningRate;
 }
