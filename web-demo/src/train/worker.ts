@@ -1,0 +1,83 @@
+/** One model that learns, off the main thread. */
+import { createLookback, type Trainer } from "lookback";
+import type { FromRun, RunConfig, Snapshot, StepNews, ToRun } from "./protocol";
+
+/** The page's end of the line; the compiler knows this file as a page's. */
+const line = self as unknown as {
+  postMessage(message: FromRun, transfer?: Transferable[]): void;
+  onmessage: ((event: MessageEvent<ToRun>) => void) | null;
+};
+const MESSAGE_MS = 60;
+const SAMPLE_TOKENS = 140;
+const EVALUATE_WINDOWS = 16;
+const abort = new AbortController();
+
+async function start(config: RunConfig): Promise<void> {
+  const lb = await createLookback();
+  const { layers, heads, embedDim, contextLength } = config;
+  const trainer = await lb.trainer({
+    model: { family: "gpt2", layers, heads, embedDim, contextLength },
+    text: config.text,
+    tokenizer: "characters",
+    batch: config.batch,
+    steps: config.steps,
+    learningRate: config.learningRate,
+    seed: config.seed,
+    validation: config.validation,
+    mask: config.mask,
+    evaluateEvery: config.every,
+    evaluateWindows: EVALUATE_WINDOWS,
+  });
+  const tokensPerStep = config.batch * trainer.config.length * trainer.config.accumulate;
+  const { trainTokens, validationTokens } = trainer.data;
+  line.postMessage({
+    type: "started",
+    facts: {
+      parameters: trainer.parameters,
+      vocabSize: trainer.model.vocabSize,
+      trainTokens,
+      validationTokens,
+      tokensPerStep,
+      variant: lb.variant,
+    },
+  });
+  await tell(trainer, config);
+  let steps: StepNews[] = [];
+  let told = performance.now();
+  let speed = 0;
+  for await (const { step, loss, tokensPerSecond, validation } of trainer.run({ signal: abort.signal })) {
+    steps.push({ step, loss, validation: validation?.loss ?? null });
+    // One step is short, and the clock of a page is coarse.
+    speed = speed === 0 ? tokensPerSecond : 0.9 * speed + 0.1 * tokensPerSecond;
+    const isLast = step === config.steps;
+    if (isLast || performance.now() - told >= MESSAGE_MS) {
+      line.postMessage({ type: "steps", steps, tokensPerSecond: speed });
+      steps = [];
+      told = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, 0)); // the page may want it to stop
+    }
+    if (isLast || step % config.every === 0) await tell(trainer, config);
+  }
+  line.postMessage({ type: "ended", whole: true });
+}
+
+/** What the model writes now, and how its heads look at the sentence. Writing has a mask, always: there is nothing to see ahead. */
+async function tell(trainer: Trainer, { sentence, seed, layers, heads }: RunConfig): Promise<void> {
+  const { tokens, weights } = trainer.attend(sentence);
+  const area = tokens.length ** 2;
+  const maps = new Float32Array(layers * heads * area);
+  weights.flat().forEach(({ data }, map) => {
+    maps.set(data, map * area);
+  });
+  const run = trainer.generate(sentence, { maxTokens: SAMPLE_TOKENS, temperature: 0.8, seed, signal: abort.signal });
+  const snapshot: Snapshot = { step: trainer.step, sample: await run.text(), tokens, maps };
+  line.postMessage({ type: "snapshot", snapshot }, [maps.buffer]);
+}
+
+line.onmessage = ({ data }) => {
+  if (data.order === "stop") return abort.abort();
+  void start(data.config).catch((error: unknown) => {
+    if (abort.signal.aborted) line.postMessage({ type: "ended", whole: false });
+    else line.postMessage({ type: "failed", message: error instanceof Error ? error.message : String(error) });
+  });
+};
