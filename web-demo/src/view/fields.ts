@@ -92,7 +92,7 @@ export function textArea(
   words: Words,
   rows: number,
   change: (text: string) => void,
-): Control<string> & { readonly input: HTMLTextAreaElement; warn(message: string | null): void } {
+): Control<string> & { readonly input: HTMLTextAreaElement; tell(hint: string): void; warn(message: string | null): void } {
   const id = nextId();
   const input = h("textarea", { id, rows, spellcheck: "false", autocomplete: "off", "aria-describedby": `${id}-hint` });
   input.addEventListener("input", () => change(input.value));
@@ -103,6 +103,9 @@ export function textArea(
     show(text) {
       // Never under the reader's fingers: the caret would jump, and an input method would lose its unfinished word.
       if (input.value !== text) input.value = text;
+    },
+    tell(text) {
+      hint.textContent = text;
     },
     warn(message) {
       hint.textContent = message ?? words.hint ?? "";

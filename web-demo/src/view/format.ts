@@ -18,3 +18,9 @@ export function formatPercent(value: number): string {
   if (percent > 99.9) return "> 99.9%";
   return `${percent.toFixed(percent < 10 || percent > 99 ? 1 : 0)}%`;
 }
+
+/** 1234567 as people read it; with `digits`, rounded to so many that count. */
+export function formatCount(value: number, digits = 21): string {
+  const rounded = Math.round(Number(value.toPrecision(digits)));
+  return String(rounded).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+}

@@ -2,6 +2,7 @@
 import { type Control, segmented } from "../view/controls";
 import { h } from "../view/dom";
 import { choice, range, textArea, wholeNumber } from "../view/fields";
+import { formatCount } from "../view/format";
 import type { WriteMessages } from "./locales/en";
 import { LIMITS, PACES, type Pace } from "./settings";
 import type { Writer } from "./writer";
@@ -234,7 +235,7 @@ export class RunView {
           : phase === "ready"
             ? status.ready
             : "";
-    const speed = tokensPerSecond > 0 ? status.speed(formatSpeed(tokensPerSecond)) : "";
+    const speed = tokensPerSecond > 0 ? status.speed(formatCount(tokensPerSecond, 3)) : "";
     this.#status.textContent = [state, path.length > 0 ? status.tokens(path.length) : "", speed]
       .filter((part) => part !== "")
       .join(" · ");
@@ -243,11 +244,4 @@ export class RunView {
     if (error !== null)
       this.#error.replaceChildren(h("p", {}, status.failed), h("code", { class: "engine-message", lang: "en" }, error));
   }
-}
-
-/** Three digits say it. */
-function formatSpeed(value: number): string {
-  if (value < 10) return value.toFixed(1);
-  const unit = 10 ** Math.max(0, Math.floor(Math.log10(value)) - 2);
-  return (Math.round(value / unit) * unit).toLocaleString("en").replaceAll(",", "\u202f");
 }

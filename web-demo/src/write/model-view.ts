@@ -1,7 +1,7 @@
 /** Which model writes: one of the package's, or the reader's own, dropped or picked. */
 import { h } from "../view/dom";
 import { choice } from "../view/fields";
-import { formatPercent } from "../view/format";
+import { formatCount, formatPercent } from "../view/format";
 import type { WriteMessages } from "./locales/en";
 import { BUNDLED_NAMES, filesOf } from "./models";
 import type { Writer } from "./writer";
@@ -48,7 +48,7 @@ export class ModelView {
     this.#facts.textContent = isLoading
       ? t.loading(formatPercent(loaded))
       : model
-        ? t.facts(modelName.split(" ")[0] ?? "", grouped(model.parameters), model.layers, model.heads, model.contextLength)
+        ? t.facts(modelName.split(" ")[0] ?? "", formatCount(model.parameters), model.layers, model.heads, model.contextLength)
         : t.none;
     this.#error.hidden = modelError === null;
     if (modelError !== null)
@@ -102,6 +102,3 @@ export class ModelView {
     return place;
   }
 }
-
-/** 1234567 as people read it. */
-export const grouped = (value: number): string => Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
