@@ -15,4 +15,24 @@ export const CHAPTERS: readonly ChapterEntry[] = [
     ],
     load: () => import("../article/article"),
   },
+  {
+    id: "write",
+    title: { en: "It writes, and shows where it looks", zh: "看它写，看它往哪里看" },
+    description: {
+      en: "A language model writes in the page, token by token, and shows where it looks and what else could have come.",
+      zh: "语言模型在网页里逐个词元写作，并显示它往哪里看、本来还可能写什么。",
+    },
+    places: [{ label: { en: "Write", zh: "写作" } }],
+    load: () => import("../write/chapter"),
+  },
+  {
+    id: "train",
+    title: { en: "It learns while you watch", zh: "看着它学会" },
+    description: {
+      en: "A tiny language model learns in the page, with the causal mask and without it, side by side.",
+      zh: "一个小小的语言模型在网页里学习，带因果掩码与不带因果掩码，并排对照。",
+    },
+    places: [{ label: { en: "Train", zh: "训练" } }],
+    load: () => import("../train/chapter"),
+  },
 ];

@@ -1,4 +1,5 @@
 /** Train: a tiny model learns while one looks on, with the mask and without. */
+import "../styles/figures.css";
 import "../styles/workshop.css";
 import "./train.css";
 import type { Chapter, ChapterContext, MountedChapter } from "../app/chapter";

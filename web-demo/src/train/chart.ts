@@ -45,7 +45,7 @@ export class ChartView {
   readonly #t: TrainMessages["chart"];
   readonly #picture = svg("svg", { role: "img" });
   readonly #legend = h("div", { class: "chart-legend" });
-  readonly #table = h("table", { class: "plain" });
+  readonly #table = h("table", { class: "twin" });
   readonly #twin = h("div", { class: "twins" }, this.#table);
   #width = 0;
   #state: TrainingState | null = null;

@@ -1,4 +1,5 @@
 /** Write: a model continues the reader's text, and every token says where it came from. */
+import "../styles/figures.css";
 import "../styles/workshop.css";
 import "./write.css";
 import type { Chapter, ChapterContext, MountedChapter } from "../app/chapter";

@@ -34,14 +34,14 @@ export class TextView {
     this.#t = t;
     this.#say = say;
     this.#text.setAttribute("aria-label", t.label);
-    const key = (className: string, label: string) => h("span", { class: `key ${className}` }, h("i"), label);
+    const key = (className: string, label: string) => h("span", { class: `legend-key ${className}` }, h("i"), label);
     this.element = h(
       "div",
       { class: "written-text" },
       this.#text,
       h(
         "p",
-        { class: "hint keys" },
+        { class: "hint legend" },
         key("yours", t.legendYours),
         key("models", t.legendModel),
         key("tint", t.legendTint),
