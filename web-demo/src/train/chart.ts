@@ -185,7 +185,13 @@ export class ChartView {
         "p",
         { class: `legend-row ${className}` },
         h("b", {}, name),
-        h("span", {}, h("i", { class: "solid" }), `${t.training} `, h("data", { value: training ?? "" }, number(training))),
+        h(
+          "span",
+          {},
+          h("i", { class: "solid" }),
+          `${t.training} `,
+          h("data", { value: training ?? "" }, number(training)),
+        ),
         h(
           "span",
           {},
@@ -211,7 +217,11 @@ export class ChartView {
     const there = runs.filter(([, , run]) => run !== null);
     const shown = (masked?.steps ?? []).filter(({ validation }) => validation !== null);
     const cell = (value: number | null | undefined, which: string) =>
-      h("td", {}, value === null || value === undefined ? t.none : h("data", { value, "data-run": which }, value.toFixed(3)));
+      h(
+        "td",
+        {},
+        value === null || value === undefined ? t.none : h("data", { value, "data-run": which }, value.toFixed(3)),
+      );
     this.#table.replaceChildren(
       h(
         "thead",

@@ -25,7 +25,13 @@ export class TextView {
     this.#field = textArea({ label: t.label }, 9, (text) => training.read(text));
     this.#source = h("span", {}, t.source);
     this.#reset = h("button", { type: "button", class: "quiet", onclick: () => training.read(TEXTS[lang]) }, t.reset);
-    const file = h("input", { type: "file", accept: "text/*,.txt,.md", class: "visually-hidden", tabindex: -1, "aria-label": t.file });
+    const file = h("input", {
+      type: "file",
+      accept: "text/*,.txt,.md",
+      class: "visually-hidden",
+      tabindex: -1,
+      "aria-label": t.file,
+    });
     file.addEventListener("change", () => {
       const [first] = file.files ?? [];
       file.value = "";

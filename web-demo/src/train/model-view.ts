@@ -41,8 +41,7 @@ export class ModelView {
     this.element.hidden = run === null;
     if (!run) return;
     const { layers, heads, sentence } = run.config;
-    const snapshot =
-      (step === null ? run.snapshots.at(-1) : run.snapshots.findLast((one) => one.step <= step)) ?? null;
+    const snapshot = (step === null ? run.snapshots.at(-1) : run.snapshots.findLast((one) => one.step <= step)) ?? null;
     if (this.#shape !== `${layers} ${heads}`) this.#build(layers, heads);
     if (snapshot === this.#shown) return;
     this.#shown = snapshot;

@@ -112,18 +112,13 @@ export class Training {
   #hear(which: Which, news: FromRun): void {
     const run = this.#state[which];
     if (!run) return;
-    switch (news.type) {
-      case "started":
-        return this.#update(which, { phase: run.phase === "stopping" ? "stopping" : "running", facts: news.facts });
-      case "steps":
-        return this.#update(which, { steps: [...run.steps, ...news.steps], tokensPerSecond: news.tokensPerSecond });
-      case "snapshot":
-        return this.#update(which, { snapshots: [...run.snapshots, news.snapshot] });
-      case "ended":
-        return this.#close(which, { phase: news.whole ? "ended" : "stopped" });
-      case "failed":
-        return this.#close(which, { phase: "failed", error: news.message });
-    }
+    if (news.type === "started")
+      this.#update(which, { phase: run.phase === "stopping" ? "stopping" : "running", facts: news.facts });
+    else if (news.type === "steps")
+      this.#update(which, { steps: [...run.steps, ...news.steps], tokensPerSecond: news.tokensPerSecond });
+    else if (news.type === "snapshot") this.#update(which, { snapshots: [...run.snapshots, news.snapshot] });
+    else if (news.type === "ended") this.#close(which, { phase: news.whole ? "ended" : "stopped" });
+    else this.#close(which, { phase: "failed", error: news.message });
   }
 
   /** The run's memory is given back with its worker. */

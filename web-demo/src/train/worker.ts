@@ -75,9 +75,10 @@ async function tell(trainer: Trainer, { sentence, seed, layers, heads }: RunConf
 }
 
 line.onmessage = ({ data }) => {
-  if (data.order === "stop") return abort.abort();
-  void start(data.config).catch((error: unknown) => {
-    if (abort.signal.aborted) line.postMessage({ type: "ended", whole: false });
-    else line.postMessage({ type: "failed", message: error instanceof Error ? error.message : String(error) });
-  });
+  if (data.order === "stop") abort.abort();
+  else
+    void start(data.config).catch((error: unknown) => {
+      if (abort.signal.aborted) line.postMessage({ type: "ended", whole: false });
+      else line.postMessage({ type: "failed", message: error instanceof Error ? error.message : String(error) });
+    });
 };

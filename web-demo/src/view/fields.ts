@@ -92,7 +92,11 @@ export function textArea(
   words: Words,
   rows: number,
   change: (text: string) => void,
-): Control<string> & { readonly input: HTMLTextAreaElement; tell(hint: string): void; warn(message: string | null): void } {
+): Control<string> & {
+  readonly input: HTMLTextAreaElement;
+  tell(hint: string): void;
+  warn(message: string | null): void;
+} {
   const id = nextId();
   const input = h("textarea", { id, rows, spellcheck: "false", autocomplete: "off", "aria-describedby": `${id}-hint` });
   input.addEventListener("input", () => change(input.value));

@@ -52,7 +52,7 @@ export class BranchesView {
         {
           type: "button",
           "aria-current": current ? "true" : undefined,
-          "aria-label": t.show(text),
+          title: t.show,
           onclick: () => this.#writer.rewind(branch.end),
         },
         h("span", { class: "words" }, text),

@@ -11,7 +11,10 @@ export class WriterClient {
   constructor(hear: (news: News) => void, failed: (message: string) => void) {
     this.#worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "write" });
     this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
-      if (data.type !== "answer" && data.type !== "failed") return hear(data);
+      if (data.type !== "answer" && data.type !== "failed") {
+        hear(data);
+        return;
+      }
       const call = this.#open.get(data.call);
       this.#open.delete(data.call);
       if (data.type === "answer") call?.resolve(data.answer as never);

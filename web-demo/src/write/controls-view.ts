@@ -69,8 +69,10 @@ export class SamplingView {
     const seed = wholeNumber({ label: t.seed, hint: t.seedHint }, { min: 0, max: LIMITS.seed }, (value) =>
       writer.sample({ seed: value }),
     );
-    const most = wholeNumber({ label: t.maxTokens, hint: t.maxTokensHint }, { min: 1, max: LIMITS.maxTokens }, (value) =>
-      writer.change({ maxTokens: value }),
+    const most = wholeNumber(
+      { label: t.maxTokens, hint: t.maxTokensHint },
+      { min: 1, max: LIMITS.maxTokens },
+      (value) => writer.change({ maxTokens: value }),
     );
     const another = h(
       "button",

@@ -22,10 +22,7 @@ export class ModelView {
       writer.change({ model: bundled });
       void writer.load({ bundled });
     });
-    this.#bundled.offer([
-      { value: "", label: "—" },
-      ...BUNDLED_NAMES.map((name) => ({ value: name, label: name })),
-    ]);
+    this.#bundled.offer([{ value: "", label: "—" }, ...BUNDLED_NAMES.map((name) => ({ value: name, label: name }))]);
     this.#bundled.element.hidden = BUNDLED_NAMES.length === 0;
     this.#progress.setAttribute("aria-label", t.legend);
     this.element = h(
@@ -48,14 +45,18 @@ export class ModelView {
     this.#facts.textContent = isLoading
       ? t.loading(formatPercent(loaded))
       : model
-        ? t.facts(modelName.split(" ")[0] ?? "", formatCount(model.parameters), model.layers, model.heads, model.contextLength)
+        ? t.facts(
+            modelName.split(" ")[0] ?? "",
+            formatCount(model.parameters),
+            model.layers,
+            model.heads,
+            model.contextLength,
+          )
         : t.none;
+    if (model) this.#facts.dataset.variant = model.variant;
     this.#error.hidden = modelError === null;
     if (modelError !== null)
-      this.#error.replaceChildren(
-        h("p", {}, t.failed),
-        h("code", { class: "engine-message", lang: "en" }, modelError),
-      );
+      this.#error.replaceChildren(h("p", {}, t.failed), h("code", { class: "engine-message", lang: "en" }, modelError));
     this.#bundled.show(BUNDLED_NAMES.includes(modelName) ? modelName : "");
   }
 
@@ -67,8 +68,20 @@ export class ModelView {
 
   #dropPlace(): HTMLElement {
     const t = this.#t;
-    const files = h("input", { type: "file", multiple: true, class: "visually-hidden", tabindex: -1, "aria-label": t.files });
-    const folder = h("input", { type: "file", webkitdirectory: true, class: "visually-hidden", tabindex: -1, "aria-label": t.folder });
+    const files = h("input", {
+      type: "file",
+      multiple: true,
+      class: "visually-hidden",
+      tabindex: -1,
+      "aria-label": t.files,
+    });
+    const folder = h("input", {
+      type: "file",
+      webkitdirectory: true,
+      class: "visually-hidden",
+      tabindex: -1,
+      "aria-label": t.folder,
+    });
     for (const input of [files, folder])
       input.addEventListener("change", () => {
         this.#take([...(input.files ?? [])]);

@@ -13,7 +13,11 @@ function face(token: Token, t: WriteMessages["text"]): Node[] {
   return lines.flatMap((line, at) =>
     at === 0
       ? [document.createTextNode(line)]
-      : [h("span", { class: "glyph", title: t.newline, "aria-label": t.newline }, "↵"), h("br"), document.createTextNode(line)],
+      : [
+          h("span", { class: "glyph", title: t.newline, "aria-label": t.newline }, "↵"),
+          h("br"),
+          document.createTextNode(line),
+        ],
   );
 }
 
@@ -70,7 +74,19 @@ export class TextView {
 
   #span(token: Token, at: number): HTMLElement {
     const className = `token ${token.given ? "given" : ""} ${token.special ? "special" : ""}`;
-    const span = h("span", { class: className, role: "option", tabindex: -1, "aria-selected": "false", "data-at": at, "data-id": token.id }, ...face(token, this.#t));
+    const span = h(
+      "span",
+      {
+        class: className,
+        role: "option",
+        tabindex: -1,
+        "aria-selected": "false",
+        "data-at": at,
+        "data-id": token.id,
+        "aria-label": token.text !== "" && token.text.trim() === "" ? this.#t.space : undefined,
+      },
+      ...face(token, this.#t),
+    );
     this.#spans.set(token, span);
     return span;
   }

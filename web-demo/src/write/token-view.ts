@@ -87,8 +87,7 @@ export class TokenView {
             class: `candidate ${isOwn ? "own" : ""} ${at >= cut ? "cut" : ""}`,
             "data-id": id,
             "data-probability": probability,
-            "aria-label": isOwn ? t.chosen(label, percent) : t.choose(label, percent),
-            title: at >= cut ? t.cut : undefined,
+            title: isOwn ? t.chosen : at >= cut ? `${t.choose(label)} (${t.cut})` : t.choose(label),
             disabled: isOwn,
             onclick: () => this.#writer.instead(token, candidate),
           },
@@ -130,7 +129,7 @@ export class TokenView {
 }
 
 function bar(share: number): HTMLElement {
-  const element = h("span", { class: "bar-track", "aria-hidden": "true" }, h("i"));
+  const element = h("span", { class: "bar-track", "aria-hidden": "true" }, h("i", { class: "fill" }));
   element.style.setProperty("--share", share.toFixed(4));
   return element;
 }

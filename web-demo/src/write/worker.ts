@@ -229,11 +229,14 @@ function obey(order: Order): void {
       }
       return;
     case "go":
-      return writing?.go(order.pace);
+      writing?.go(order.pace);
+      return;
     case "step":
-      return writing?.step();
+      writing?.step();
+      return;
     case "pause":
-      return writing?.pause();
+      writing?.pause();
+      return;
     case "attention":
       look = order.look;
   }

@@ -20,7 +20,11 @@ export const en = {
     facts: (layers: number, width: number, context: number) =>
       `${layers} ${layers === 1 ? "layer" : "layers"}, width ${width}, sees ${context} tokens`,
   },
-  heads: { label: "Heads", hint: "At equal width: more heads are narrower ones.", value: (n: number, width: number) => `${n} × ${width}` },
+  heads: {
+    label: "Heads",
+    hint: "At equal width: more heads are narrower ones.",
+    value: (n: number, width: number) => `${n} × ${width}`,
+  },
   steps: { label: "Steps", hint: "How often the weights are corrected." },
   seed: { label: "Seed", hint: "The same seed, the same run." },
   leak: "Train a twin without the mask, side by side",
@@ -55,8 +59,7 @@ export const en = {
     hide: "Hide the table",
   },
   verdict: {
-    leak: (leaking: string, masked: string) =>
-      `Without the mask the training loss is ${leaking}, with it ${masked}.`,
+    leak: (leaking: string, masked: string) => `Without the mask the training loss is ${leaking}, with it ${masked}.`,
     fooled: (leaking: string, masked: string) =>
       `But in the honest test, where the answer is hidden, the twin without the mask has ${leaking}, the model with it ${masked}: it learnt to copy, not to predict.`,
     notYet: "So far the twin has not found out how to copy. It needs more steps.",

@@ -6,7 +6,8 @@ export const zh: TrainMessages = {
   lead: "一个小小的 GPT，从随机数和一页文字起步，一分钟后就写得有模有样。旁边的孪生模型不带掩码学习：它看得见答案，损失低得多，可是一动笔就不成文。",
   text: {
     label: "它读的文字",
-    hint: (characters, distinct) => `共 ${characters} 个字符，${distinct} 种，每个字符是一个词元。末尾十分之一留作测验。`,
+    hint: (characters, distinct) =>
+      `共 ${characters} 个字符，${distinct} 种，每个字符是一个词元。末尾十分之一留作测验。`,
     short: "太短了，学不到东西：至少要几百个字符。",
     source: "唐代五言诗，均属公有领域。",
     reset: "恢复自带文字",
