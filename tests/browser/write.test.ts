@@ -174,8 +174,8 @@ withBrowser("the chapter Write", () => {
       await page.locator(".tokens .token").nth(7).hover();
       await check(7, null, null);
       await page.locator(".tokens .token").nth(15).click();
-      await page.getByLabel("Layer").selectOption("2");
-      await page.getByLabel("Head").selectOption("1");
+      await page.getByLabel("Layer").selectOption({ value: "2" });
+      await page.getByLabel("Head").selectOption({ value: "1" });
       await page.mouse.move(5, 5);
       await check(15, 2, 1);
       expect(new URL(page.url()).hash).toContain("layer=2&head=1");
