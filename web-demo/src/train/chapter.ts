@@ -6,9 +6,10 @@ import type { Chapter, ChapterContext, MountedChapter } from "../app/chapter";
 import type { Lang } from "../app/state";
 import { h } from "../view/dom";
 import { range } from "../view/fields";
-import { type Palette, paletteFor } from "../view/palette";
+import { paletteFor } from "../view/palette";
 import { ChartView, lastValidation, recentLoss } from "./chart";
 import { RunView, SettingsView, TextView } from "./controls-view";
+import { type Shades, shadesOf } from "./heads-view";
 import { en, type TrainMessages } from "./locales/en";
 import { zh } from "./locales/zh";
 import { ModelView } from "./model-view";
@@ -96,7 +97,7 @@ class TrainChapter implements MountedChapter {
   #lang: Lang;
   #views: View[] = [];
   #models: ModelView[] = [];
-  #palette: Palette | null = null;
+  #shades: Shades | null = null;
   #frame = 0;
   #shared = "";
 
@@ -114,7 +115,7 @@ class TrainChapter implements MountedChapter {
   }
 
   repaint(): void {
-    this.#palette = null;
+    this.#shades = null;
     for (const model of this.#models) model.repaint();
   }
 
@@ -129,9 +130,9 @@ class TrainChapter implements MountedChapter {
   #build(): void {
     const t = MESSAGES[this.#lang];
     const training = this.#training;
-    const palette = () => {
-      this.#palette ??= paletteFor(this.#context.theme());
-      return this.#palette;
+    const shades = () => {
+      this.#shades ??= shadesOf(paletteFor(this.#context.theme()));
+      return this.#shades;
     };
     const text = new TextView(training, t.text, this.#lang);
     const settings = new SettingsView(training, t);
@@ -139,8 +140,8 @@ class TrainChapter implements MountedChapter {
     const chart = new ChartView(t.chart);
     const verdict = new VerdictView(training, t.verdict);
     const snapshot = new SnapshotView(training, t.snapshot);
-    const masked = new ModelView("masked", t.model, palette);
-    const leaking = new ModelView("leaking", t.model, palette);
+    const masked = new ModelView("masked", t.model, shades);
+    const leaking = new ModelView("leaking", t.model, shades);
     this.#models = [masked, leaking];
     const results = h(
       "div",

@@ -50,6 +50,8 @@ export class ChartView {
   #width = 0;
   #state: TrainingState | null = null;
   #pointed: number | null = null;
+  /** How many steps of each run the table has. */
+  #tabled = "";
 
   constructor(t: TrainMessages["chart"]) {
     this.#t = t;
@@ -93,6 +95,11 @@ export class ChartView {
     this.#state = state;
     if (old?.masked === state.masked && old.leaking === state.leaking && old.before === state.before) return;
     this.#draw();
+    const evaluated = [state.masked, state.leaking]
+      .map((run) => run?.steps.filter(({ validation }) => validation !== null).length)
+      .join();
+    if (evaluated === this.#tabled) return;
+    this.#tabled = evaluated;
     this.#fillTable(state);
   }
 

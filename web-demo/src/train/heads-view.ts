@@ -1,24 +1,39 @@
 /** Maps of heads: small ones to see them form, and one of them large. */
 import "lookback/view";
+import { rgb } from "d3-color";
 import type { AttentionMap } from "lookback/view";
 import { h } from "../view/dom";
 import type { Palette } from "../view/palette";
 import type { TrainMessages } from "./locales/en";
 
-/** One pixel per cell; the page's style makes it larger. */
-export function drawThumb(canvas: HTMLCanvasElement, map: Float32Array, size: number, palette: Palette): void {
+/** Red, green and blue of 256 weights from 0 to 1. */
+export type Shades = Uint8ClampedArray;
+
+export function shadesOf({ weight }: Palette): Shades {
+  const shades = new Uint8ClampedArray(256 * 3);
+  for (let at = 0; at < 256; at++) {
+    const { r, g, b } = rgb(weight(at / 255));
+    shades.set([r, g, b], at * 3);
+  }
+  return shades;
+}
+
+/** One pixel per cell; the page's style makes it larger. What is hidden by the mask stays empty. */
+export function drawThumb(canvas: HTMLCanvasElement, map: Float32Array, size: number, shades: Shades): void {
   if (canvas.width !== size) {
     canvas.width = size;
     canvas.height = size;
   }
   const context = canvas.getContext("2d");
   if (!context) return;
-  const shade = palette.weight;
+  const image = context.createImageData(size, size);
   for (let row = 0; row < size; row++)
-    for (let col = 0; col < size; col++) {
-      context.fillStyle = col > row ? palette.hatchPaper : shade(map[row * size + col] ?? 0);
-      context.fillRect(col, row, 1, 1);
+    for (let col = 0; col <= row; col++) {
+      const shade = 3 * Math.round(255 * (map[row * size + col] ?? 0));
+      image.data.set(shades.subarray(shade, shade + 3), (row * size + col) * 4);
+      image.data[(row * size + col) * 4 + 3] = 255;
     }
+  context.putImageData(image, 0, 0);
 }
 
 export class HeadMap {

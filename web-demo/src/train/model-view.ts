@@ -1,7 +1,6 @@
 /** One of the models as it was after a step: what it writes, and how each of its heads looks at one sentence. */
 import { h } from "../view/dom";
-import type { Palette } from "../view/palette";
-import { drawThumb, HeadMap } from "./heads-view";
+import { drawThumb, HeadMap, type Shades } from "./heads-view";
 import type { TrainMessages } from "./locales/en";
 import type { Snapshot } from "./protocol";
 import type { Run } from "./training";
@@ -9,7 +8,7 @@ import type { Run } from "./training";
 export class ModelView {
   readonly element: HTMLElement;
   readonly #t: TrainMessages["model"];
-  readonly #palette: () => Palette;
+  readonly #shades: () => Shades;
   readonly #sample = h("p", { class: "sample" });
   readonly #grid = h("div", { class: "thumbs" });
   readonly #hint = h("p", { class: "hint" });
@@ -20,9 +19,9 @@ export class ModelView {
   #shown: Snapshot | null = null;
   #chosen: number | null = null;
 
-  constructor(which: "masked" | "leaking", t: TrainMessages["model"], palette: () => Palette) {
+  constructor(which: "masked" | "leaking", t: TrainMessages["model"], shades: () => Shades) {
     this.#t = t;
-    this.#palette = palette;
+    this.#shades = shades;
     this.#map = new HeadMap(t, () => this.#choose(null));
     this.element = h(
       "section",
@@ -113,11 +112,11 @@ export class ModelView {
       button.setAttribute("aria-pressed", String(index === this.#chosen));
     });
     if (!snapshot) return;
-    const palette = this.#palette();
+    const shades = this.#shades();
     const size = snapshot.tokens.length;
     const mapOf = (index: number) => snapshot.maps.subarray(index * size * size, (index + 1) * size * size);
     this.#canvases.forEach((canvas, index) => {
-      drawThumb(canvas, mapOf(index), size, palette);
+      drawThumb(canvas, mapOf(index), size, shades);
     });
     if (this.#chosen === null) this.#map.hide();
     else {
