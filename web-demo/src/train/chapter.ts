@@ -7,13 +7,14 @@ import type { Lang } from "../app/state";
 import { h } from "../view/dom";
 import { range } from "../view/fields";
 import { paletteFor } from "../view/palette";
+import { TerminalView } from "../view/terminal";
 import { ChartView, lastValidation, recentLoss } from "./chart";
 import { RunView, SettingsView, TextView } from "./controls-view";
 import { type Shades, shadesOf } from "./heads-view";
 import { en, type TrainMessages } from "./locales/en";
 import { zh } from "./locales/zh";
 import { ModelView } from "./model-view";
-import { readSettings, TEXTS, writeSettings } from "./settings";
+import { commandOf, configOf, readSettings, TEXTS, writeSettings } from "./settings";
 import { Training } from "./training";
 
 const MESSAGES: Readonly<Record<Lang, TrainMessages>> = { en, zh };
@@ -139,6 +140,7 @@ class TrainChapter implements MountedChapter {
     const run = new RunView(training, t.run);
     const chart = new ChartView(t.chart);
     const verdict = new VerdictView(training, t.verdict);
+    const terminal = new TerminalView(t.terminal, () => commandOf(configOf(training.state.settings, "", true)));
     const snapshot = new SnapshotView(training, t.snapshot);
     const masked = new ModelView("masked", t.model, shades);
     const leaking = new ModelView("leaking", t.model, shades);
@@ -161,7 +163,7 @@ class TrainChapter implements MountedChapter {
         leaking.show(state.leaking, state.at);
       },
     };
-    this.#views = [text, settings, run, verdict, snapshot, models];
+    this.#views = [text, settings, run, verdict, snapshot, models, terminal];
     this.#container.replaceChildren(
       h(
         "article",
@@ -171,6 +173,7 @@ class TrainChapter implements MountedChapter {
         h("div", { class: "desk" }, text.element, settings.element),
         run.element,
         results,
+        terminal.element,
       ),
     );
     this.#show();

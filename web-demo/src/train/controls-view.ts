@@ -177,6 +177,7 @@ export class RunView {
     this.#status.textContent = this.#say(masked, leaking);
     this.#status.dataset.phase = isBusy ? "busy" : (masked?.phase ?? "none");
     const failed = runs.find(({ error }) => error !== null);
+    if (masked?.facts) this.element.dataset.variant = masked.facts.variant;
     this.#error.hidden = failed === undefined;
     if (failed)
       this.#error.replaceChildren(

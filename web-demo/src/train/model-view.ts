@@ -39,13 +39,13 @@ export class ModelView {
   show(run: Run | null, step: number | null): void {
     this.element.hidden = run === null;
     if (!run) return;
-    const { layers, heads, sentence } = run.config;
+    const { layers, heads, sentence, prompt } = run.config;
     const snapshot = (step === null ? run.snapshots.at(-1) : run.snapshots.findLast((one) => one.step <= step)) ?? null;
     if (this.#shape !== `${layers} ${heads}`) this.#build(layers, heads);
     if (snapshot === this.#shown) return;
     this.#shown = snapshot;
     this.#hint.textContent = this.#t.looksHint(sentence.trim());
-    this.#write(snapshot, sentence);
+    this.#write(snapshot, prompt);
     this.#draw();
   }
 
@@ -53,11 +53,8 @@ export class ModelView {
     this.#draw();
   }
 
-  #write(snapshot: Snapshot | null, sentence: string): void {
-    this.#sample.replaceChildren(
-      h("span", { class: "prompt", title: this.#t.prompt }, sentence),
-      snapshot?.sample ?? "",
-    );
+  #write(snapshot: Snapshot | null, prompt: string): void {
+    this.#sample.replaceChildren(h("span", { class: "prompt", title: this.#t.prompt }, prompt), snapshot?.sample ?? "");
     this.#sample.dataset.step = snapshot ? String(snapshot.step) : "";
   }
 

@@ -5,6 +5,8 @@ export interface RunConfig {
   readonly text: string;
   /** Whose maps are drawn as the heads form. */
   readonly sentence: string;
+  /** What the model continues, to be seen writing. */
+  readonly prompt: string;
   readonly layers: number;
   readonly heads: number;
   readonly embedDim: number;

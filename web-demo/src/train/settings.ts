@@ -9,9 +9,9 @@ export const TEXTS: Readonly<Record<Lang, string>> = { en: loomings, zh: tang };
 
 /** Widths that 1, 2, 4 and 8 heads divide. */
 export const SIZES = {
-  tiny: { layers: 1, embedDim: 48, contextLength: 48, batch: 16, learningRate: 4e-3 },
-  small: { layers: 2, embedDim: 64, contextLength: 64, batch: 16, learningRate: 4e-3 },
-  medium: { layers: 3, embedDim: 96, contextLength: 96, batch: 16, learningRate: 3e-3 },
+  tiny: { layers: 2, embedDim: 48, contextLength: 24, batch: 48, learningRate: 6e-3 },
+  small: { layers: 2, embedDim: 64, contextLength: 24, batch: 48, learningRate: 6e-3 },
+  medium: { layers: 3, embedDim: 96, contextLength: 48, batch: 32, learningRate: 5e-3 },
 } as const;
 export type Size = keyof typeof SIZES;
 export const HEADS = [1, 2, 4, 8] as const;
@@ -58,12 +58,17 @@ export function writeSettings(settings: Settings): URLSearchParams {
   return out;
 }
 
+/** The first words of a text, short enough to leave the model room to write. */
+const beginningOf = (text: string): string => /^.{3,11}?[\s,.，。]/su.exec(text)?.[0] ?? [...text].slice(0, 8).join("");
+
 /** A run with the mask, or the same without it. */
 export function configOf(settings: Settings, text: string, mask: boolean): RunConfig {
   const { size, heads, steps, seed } = settings;
+  const start = text.trimStart();
   return {
     text,
-    sentence: [...text.trimStart()].slice(0, SENTENCE).join(""),
+    sentence: [...start].slice(0, SENTENCE).join(""),
+    prompt: beginningOf(start),
     ...SIZES[size],
     heads,
     steps,
@@ -72,4 +77,12 @@ export function configOf(settings: Settings, text: string, mask: boolean): RunCo
     validation: VALIDATION,
     every: Math.max(1, Math.round(steps / SNAPSHOTS)),
   };
+}
+
+/** The command that makes the same steps with the mask. */
+export function commandOf({ layers, heads, embedDim, contextLength, batch, ...config }: RunConfig): string {
+  const { learningRate, steps, seed, validation, every } = config;
+  const model = `--layers ${layers} --heads ${heads} --embed ${embedDim} --context ${contextLength}`;
+  const learning = `--batch ${batch} --lr ${learningRate} --steps ${steps} --seed ${seed} --validation ${validation}`;
+  return `npx lookback train corpus.txt --out model ${model} ${learning} --evaluate-every ${every}`;
 }

@@ -9,7 +9,6 @@ const line = self as unknown as {
 };
 const MESSAGE_MS = 60;
 const SAMPLE_TOKENS = 140;
-const EVALUATE_WINDOWS = 16;
 const abort = new AbortController();
 
 async function start(config: RunConfig): Promise<void> {
@@ -26,7 +25,6 @@ async function start(config: RunConfig): Promise<void> {
     validation: config.validation,
     mask: config.mask,
     evaluateEvery: config.every,
-    evaluateWindows: EVALUATE_WINDOWS,
   });
   const tokensPerStep = config.batch * trainer.config.length * trainer.config.accumulate;
   const { trainTokens, validationTokens } = trainer.data;
@@ -61,17 +59,32 @@ async function start(config: RunConfig): Promise<void> {
   line.postMessage({ type: "ended", whole: true });
 }
 
-/** What the model writes now, and how its heads look at the sentence. Writing has a mask, always: there is nothing to see ahead. */
-async function tell(trainer: Trainer, { sentence, seed, layers, heads }: RunConfig): Promise<void> {
+/** What the model writes now, and how its heads look at the sentence. */
+async function tell(trainer: Trainer, config: RunConfig): Promise<void> {
+  const { layers, heads, sentence } = config;
   const { tokens, weights } = trainer.attend(sentence);
   const area = tokens.length ** 2;
   const maps = new Float32Array(layers * heads * area);
   weights.flat().forEach(({ data }, map) => {
     maps.set(data, map * area);
   });
-  const run = trainer.generate(sentence, { maxTokens: SAMPLE_TOKENS, temperature: 0.8, seed, signal: abort.signal });
-  const snapshot: Snapshot = { step: trainer.step, sample: await run.text(), tokens, maps };
+  const snapshot: Snapshot = { step: trainer.step, sample: await write(trainer, config), tokens, maps };
   line.postMessage({ type: "snapshot", snapshot }, [maps.buffer]);
+}
+
+/**
+ * The model sees a few tokens only, so a longer text is written piece by piece, each after the end of what is there. A model writes with the
+ * mask, however it was trained: there is nothing ahead to see.
+ */
+async function write(trainer: Trainer, { prompt, contextLength, seed }: RunConfig): Promise<string> {
+  let text = prompt;
+  for (let written = 0, piece = 0; written < SAMPLE_TOKENS; piece++) {
+    const end = [...text].slice(-Math.ceil(contextLength / 2)).join("");
+    const run = trainer.generate(end, { temperature: 0.7, seed: seed + piece, signal: abort.signal });
+    text += await run.text();
+    written += run.stats.newTokens;
+  }
+  return text.slice(prompt.length);
 }
 
 line.onmessage = ({ data }) => {

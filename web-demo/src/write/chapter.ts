@@ -5,6 +5,7 @@ import "./write.css";
 import type { Chapter, ChapterContext, MountedChapter } from "../app/chapter";
 import type { Lang } from "../app/state";
 import { h } from "../view/dom";
+import { TerminalView } from "../view/terminal";
 import { BranchesView } from "./branches-view";
 import { LookView, PromptView, RunView, SamplingView } from "./controls-view";
 import { en, type WriteMessages } from "./locales/en";
@@ -20,36 +21,6 @@ const MESSAGES: Readonly<Record<Lang, WriteMessages>> = { en, zh };
 
 interface View {
   show(): void;
-}
-
-class TerminalView implements View {
-  readonly element: HTMLElement;
-  readonly #command = h("code", {});
-  readonly #writer: Writer;
-
-  constructor(writer: Writer, t: WriteMessages["terminal"]) {
-    this.#writer = writer;
-    const copy = h("button", { type: "button", class: "quiet" }, t.copy);
-    copy.addEventListener("click", () => {
-      void navigator.clipboard.writeText(this.#command.textContent ?? "").then(() => {
-        copy.textContent = t.copied;
-      });
-    });
-    this.element = h(
-      "section",
-      { class: "terminal", "aria-label": t.title },
-      h("h3", {}, t.title),
-      h("pre", { class: "code", tabindex: 0 }, this.#command),
-      h("div", { class: "figure-foot" }, h("p", { class: "hint" }, t.hint), copy),
-    );
-  }
-
-  show(): void {
-    const { modelName, settings } = this.#writer.state;
-    this.element.hidden = modelName === "";
-    const command = commandOf(modelName, settings);
-    if (this.#command.textContent !== command) this.#command.textContent = command;
-  }
 }
 
 class WriteChapter implements MountedChapter {
@@ -100,7 +71,9 @@ class WriteChapter implements MountedChapter {
     const text = new TextView(writer, t.text, (words) => this.#context.announce(words));
     const token = new TokenView(writer, t);
     const branches = new BranchesView(writer, t.branches);
-    const terminal = new TerminalView(writer, t.terminal);
+    const terminal = new TerminalView(t.terminal, () =>
+      writer.state.modelName === "" ? null : commandOf(writer.state.modelName, writer.state.settings),
+    );
     this.#views = [model, prompt, sampling, look, run, text, token, branches, terminal];
     this.#container.replaceChildren(
       h(

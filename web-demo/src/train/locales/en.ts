@@ -85,6 +85,12 @@ export const en = {
     close: "Close",
     writing: "Both write with the mask: while a text is being written, there is no future to see.",
   },
+  terminal: {
+    title: "The same in a terminal",
+    hint: "With the text in a file, the command makes the same steps of the model with the mask, number by number.",
+    copy: "Copy",
+    copied: "Copied",
+  },
 };
 
 export type TrainMessages = typeof en;

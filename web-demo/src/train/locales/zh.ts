@@ -81,4 +81,10 @@ export const zh: TrainMessages = {
     close: "关闭",
     writing: "写作时两个模型都带着掩码：文字还没写出来，没有未来可看。",
   },
+  terminal: {
+    title: "在终端里做同样的事",
+    hint: "把文字存成文件，这条命令就会训练同样的带掩码模型，每一步的数字都一样。",
+    copy: "复制",
+    copied: "已复制",
+  },
 };

@@ -1,0 +1,39 @@
+/** The command that does the same in a terminal, to be copied. */
+import { h } from "./dom";
+
+export interface TerminalWords {
+  readonly title: string;
+  readonly hint: string;
+  readonly copy: string;
+  readonly copied: string;
+}
+
+export class TerminalView {
+  readonly element: HTMLElement;
+  readonly #code = h("code", {});
+  readonly #command: () => string | null;
+
+  /** `command`: null while there is none. */
+  constructor(words: TerminalWords, command: () => string | null) {
+    this.#command = command;
+    const copy = h("button", { type: "button", class: "quiet" }, words.copy);
+    copy.addEventListener("click", () => {
+      void navigator.clipboard.writeText(this.#code.textContent ?? "").then(() => {
+        copy.textContent = words.copied;
+      });
+    });
+    this.element = h(
+      "section",
+      { class: "terminal", "aria-label": words.title },
+      h("h3", {}, words.title),
+      h("pre", { class: "code", tabindex: 0 }, this.#code),
+      h("div", { class: "figure-foot" }, h("p", { class: "hint" }, words.hint), copy),
+    );
+  }
+
+  show(): void {
+    const command = this.#command();
+    this.element.hidden = command === null;
+    if (command !== null && this.#code.textContent !== command) this.#code.textContent = command;
+  }
+}
