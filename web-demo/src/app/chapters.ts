@@ -23,7 +23,7 @@ export const CHAPTERS: readonly ChapterEntry[] = [
       zh: "语言模型在网页里逐个词元写作，并显示它往哪里看、本来还可能写什么。",
     },
     places: [{ label: { en: "Write", zh: "写作" } }],
-    load: () => import("../write/chapter"),
+    load: () => import("../chapters/write/chapter"),
   },
   {
     id: "train",
@@ -33,6 +33,6 @@ export const CHAPTERS: readonly ChapterEntry[] = [
       zh: "一个小小的语言模型在网页里学习，带因果掩码与不带因果掩码，并排对照。",
     },
     places: [{ label: { en: "Train", zh: "训练" } }],
-    load: () => import("../train/chapter"),
+    load: () => import("../chapters/train/chapter"),
   },
 ];

@@ -1,7 +1,7 @@
 /** Which model writes: one of the package's, or the reader's own, dropped or picked. */
-import { h } from "../view/dom";
-import { choice } from "../view/fields";
-import { formatCount, formatPercent } from "../view/format";
+import { h } from "../../view/dom";
+import { choice } from "../../view/fields";
+import { formatCount, formatPercent } from "../../view/format";
 import type { WriteMessages } from "./locales/en";
 import { BUNDLED_NAMES, filesOf } from "./models";
 import type { Writer } from "./writer";

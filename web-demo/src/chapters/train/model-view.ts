@@ -1,5 +1,5 @@
 /** One of the models as it was after a step: what it writes, and how each of its heads looks at one sentence. */
-import { h } from "../view/dom";
+import { h } from "../../view/dom";
 import { drawThumb, HeadMap, type Shades } from "./heads-view";
 import type { TrainMessages } from "./locales/en";
 import type { Snapshot } from "./protocol";

@@ -2,8 +2,8 @@
 import "lookback/view";
 import { rgb } from "d3-color";
 import type { AttentionMap } from "lookback/view";
-import { h } from "../view/dom";
-import type { Palette } from "../view/palette";
+import { h } from "../../view/dom";
+import type { Palette } from "../../view/palette";
 import type { TrainMessages } from "./locales/en";
 
 /** Red, green and blue of 256 weights from 0 to 1. */

@@ -1,11 +1,11 @@
 /** Write: a model continues the reader's text, and every token says where it came from. */
-import "../styles/figures.css";
-import "../styles/workshop.css";
+import "../../styles/figures.css";
+import "../../styles/workshop.css";
 import "./write.css";
-import type { Chapter, ChapterContext, MountedChapter } from "../app/chapter";
-import type { Lang } from "../app/state";
-import { h } from "../view/dom";
-import { TerminalView } from "../view/terminal";
+import type { Chapter, ChapterContext, MountedChapter } from "../../app/chapter";
+import type { Lang } from "../../app/state";
+import { h } from "../../view/dom";
+import { TerminalView } from "../../view/terminal";
 import { BranchesView } from "./branches-view";
 import { LookView, PromptView, RunView, SamplingView } from "./controls-view";
 import { en, type WriteMessages } from "./locales/en";

@@ -1,9 +1,9 @@
 /** The text, the sizes, and the buttons that train. */
-import type { Lang } from "../app/state";
-import { type Control, checkbox, segmented } from "../view/controls";
-import { h } from "../view/dom";
-import { range, textArea, wholeNumber } from "../view/fields";
-import { formatCount } from "../view/format";
+import type { Lang } from "../../app/state";
+import { type Control, checkbox, segmented } from "../../view/controls";
+import { h } from "../../view/dom";
+import { range, textArea, wholeNumber } from "../../view/fields";
+import { formatCount } from "../../view/format";
 import type { TrainMessages } from "./locales/en";
 import { HEADS, LIMITS, SIZES, type Size, TEXTS } from "./settings";
 import { isBusy, type Run, type Training } from "./training";

@@ -1,13 +1,13 @@
 /** Train: a tiny model learns while one looks on, with the mask and without. */
-import "../styles/figures.css";
-import "../styles/workshop.css";
+import "../../styles/figures.css";
+import "../../styles/workshop.css";
 import "./train.css";
-import type { Chapter, ChapterContext, MountedChapter } from "../app/chapter";
-import type { Lang } from "../app/state";
-import { h } from "../view/dom";
-import { range } from "../view/fields";
-import { paletteFor } from "../view/palette";
-import { TerminalView } from "../view/terminal";
+import type { Chapter, ChapterContext, MountedChapter } from "../../app/chapter";
+import type { Lang } from "../../app/state";
+import { h } from "../../view/dom";
+import { range } from "../../view/fields";
+import { paletteFor } from "../../view/palette";
+import { TerminalView } from "../../view/terminal";
 import { ChartView, lastValidation, recentLoss } from "./chart";
 import { RunView, SettingsView, TextView } from "./controls-view";
 import { type Shades, shadesOf } from "./heads-view";

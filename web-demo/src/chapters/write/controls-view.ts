@@ -1,8 +1,8 @@
 /** The beginning, the ways to choose, and the buttons that write. */
-import { type Control, segmented } from "../view/controls";
-import { h } from "../view/dom";
-import { choice, range, textArea, wholeNumber } from "../view/fields";
-import { formatCount } from "../view/format";
+import { type Control, segmented } from "../../view/controls";
+import { h } from "../../view/dom";
+import { choice, range, textArea, wholeNumber } from "../../view/fields";
+import { formatCount } from "../../view/format";
 import type { WriteMessages } from "./locales/en";
 import { LIMITS, PACES, type Pace } from "./settings";
 import type { Writer } from "./writer";

@@ -1,6 +1,6 @@
 /** The text, token by token, each tinted by how much the explained token looked at it. */
-import { h } from "../view/dom";
-import { formatPercent } from "../view/format";
+import { h } from "../../view/dom";
+import { formatPercent } from "../../view/format";
 import type { WriteMessages } from "./locales/en";
 import type { Token } from "./tree";
 import type { Writer } from "./writer";

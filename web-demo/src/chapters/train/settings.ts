@@ -1,5 +1,5 @@
 /** What the reader chose, and how it stands in the address: &size=small&heads=4&steps=300&seed=1&leak=no */
-import type { Lang } from "../app/state";
+import type { Lang } from "../../app/state";
 import type { RunConfig } from "./protocol";
 import loomings from "./texts/loomings.txt?raw";
 import tang from "./texts/tang.txt?raw";

@@ -1,6 +1,6 @@
 /** Where one token came from: what the model looked at, what else could have come, and a way to choose that instead. */
-import { h } from "../view/dom";
-import { formatPercent } from "../view/format";
+import { h } from "../../view/dom";
+import { formatPercent } from "../../view/format";
 import type { WriteMessages } from "./locales/en";
 import type { Sampling } from "./protocol";
 import type { Candidate, Token } from "./tree";

@@ -1,5 +1,5 @@
 /** The tree of what has been written: a line for each branch, moved in beneath the one that it leaves. */
-import { h } from "../view/dom";
+import { h } from "../../view/dom";
 import type { WriteMessages } from "./locales/en";
 import type { Branch } from "./tree";
 import type { Writer } from "./writer";

@@ -1,6 +1,6 @@
 /** Loss by step: a line for each run, solid for training, dashed for the honest test, and faint ones for runs of before. */
 import { scaleLinear } from "d3-scale";
-import { h, svg } from "../view/dom";
+import { h, svg } from "../../view/dom";
 import type { TrainMessages } from "./locales/en";
 import type { StepNews } from "./protocol";
 import type { Run, TrainingState } from "./training";
