@@ -2,6 +2,7 @@
 import "../../styles/figures.css";
 import "../../styles/workshop.css";
 import "./write.css";
+import "./token.css";
 import type { Chapter, ChapterContext, MountedChapter } from "../../app/chapter";
 import type { Lang } from "../../app/state";
 import { h } from "../../view/dom";
