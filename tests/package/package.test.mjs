@@ -96,6 +96,13 @@ test("lookback/model is found both ways, and the command is installed", () => {
   assert.equal(run(join(app, "node_modules/.bin/lookback"), ["--version"], app).trim(), version);
 });
 
+test("lookback/view is found both ways, and registers nothing where there are no elements", () => {
+  const use = "console.log(typeof AttentionMap, readAttention([[1]]).heads)";
+  assert.equal(runInApp(`import { AttentionMap, readAttention } from "lookback/view"; ${use}`, "module"), "function 1");
+  const required = `const { AttentionMap, readAttention } = require("lookback/view"); ${use}`;
+  assert.equal(runInApp(required, "commonjs"), "function 1");
+});
+
 test("its types compile, as Node's modules and for a bundler", () => {
   copyFileSync(join(fixture, "consumer.ts"), join(app, "consumer.ts"));
   const tsc = join(root, "node_modules/typescript/bin/tsc");

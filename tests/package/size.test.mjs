@@ -1,9 +1,10 @@
 /** What a page downloads to use the package: every byte that is loaded eagerly counts. */
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { bundled } from "../bench/node/bundle.mjs";
 
 const dist = fileURLToPath(new URL("../../dist", import.meta.url));
@@ -31,4 +32,11 @@ test("each glue with threads stays below 13 kB, minified and gzipped", async () 
     const { bytes } = await bundled(join(wasm, name));
     assert.ok(bytes > 1000 && bytes <= 13_000, `${name} is ${bytes} bytes, minified and gzipped`);
   }
+});
+
+test("the elements with all that they import stay below 48 kB in one file, and bring nothing of the engine", () => {
+  const text = readFileSync(join(dist, "view/view.js"));
+  const bytes = gzipSync(text).length;
+  assert.ok(bytes > 10_000 && bytes <= 48_000, `view.js is ${bytes} bytes, gzipped`);
+  assert.doesNotMatch(text.toString(), /\.wasm|WebAssembly|\bfrom\s*["'`]|\bimport\s*\(/);
 });

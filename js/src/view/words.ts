@@ -10,8 +10,6 @@ export interface Words {
   meanOfHeads: string;
   query: string;
   key: string;
-  weight: string;
-  score: string;
   masked: string;
   future: string;
   notANumber: string;
@@ -19,6 +17,8 @@ export interface Words {
   weighted: string;
   mean: string;
   sum: string;
+  /** What the bars beside the axes are. */
+  bars: (how: string) => string;
   map: string;
   queries: (count: number) => string;
   keys: (count: number) => string;
@@ -45,8 +45,6 @@ export interface Words {
   save: string;
   copyHtml: string;
   copied: string;
-  keyMarginal: (how: string) => string;
-  queryMarginal: (how: string) => string;
   /** The four pictures of a calculation, and what leads from each to the next. */
   steps: Record<"raw" | "scaled" | "masked" | "weights", { title: string; how: string }>;
   visible: string;
@@ -62,14 +60,13 @@ const english: Words = {
   meanOfHeads: "mean",
   query: "query",
   key: "key",
-  weight: "weight",
-  score: "score",
   masked: "masked",
   future: "later in the text",
   notANumber: "not a number",
   weighted: "weight × ‖value‖",
   mean: "mean",
   sum: "sum",
+  bars: (how) => `bars: ${how}`,
   map: "Attention map",
   queries: (count) => `${count} ${count === 1 ? "query" : "queries"}`,
   keys: (count) => `${count} ${count === 1 ? "key" : "keys"}`,
@@ -95,8 +92,6 @@ const english: Words = {
   save: "Save as",
   copyHtml: "Copy as HTML",
   copied: "Copied",
-  keyMarginal: (how) => `${how} over queries`,
-  queryMarginal: (how) => `${how} over keys`,
   steps: {
     raw: { title: "Scores", how: "every query meets every key" },
     scaled: { title: "Scaled", how: "so that wide heads are not louder" },
@@ -116,23 +111,22 @@ const chinese: Words = {
   meanOfHeads: "平均",
   query: "查询",
   key: "键",
-  weight: "权重",
-  score: "分数",
   masked: "已遮蔽",
   future: "在文本中更靠后",
   notANumber: "不是数字",
   weighted: "权重 × ‖值‖",
   mean: "平均",
   sum: "总和",
+  bars: (how) => `条形：${how}`,
   map: "注意力图",
   queries: (count) => `${count} 个查询`,
   keys: (count) => `${count} 个键`,
-  looks: (query, key, amount) => `${query} 看向 ${key}:${amount}`,
-  rank: (rank, of) => `第 ${rank} 名,共 ${of} 个`,
+  looks: (query, key, amount) => `${query} 看向 ${key}：${amount}`,
+  rank: (rank, of) => `第 ${rank} 名，共 ${of} 个`,
   locked: "已锁定。按 Esc 或再次点击该格可解除。",
   unlocked: "已解除锁定",
-  help: "方向键逐格移动,回车锁定,加号和减号缩放,0 显示全部,Esc 解除。",
-  hint: "点击后滚动可缩放,拖动可平移",
+  help: "方向键逐格移动，回车锁定，加号和减号缩放，0 显示全部，Esc 解除。",
+  hint: "点击后滚动可缩放，拖动可平移",
   zoomIn: "放大",
   zoomOut: "缩小",
   zoomFit: "显示全部",
@@ -141,7 +135,7 @@ const chinese: Words = {
   logarithmic: "对数",
   numbers: "数值",
   table: "表格",
-  tablePart: (rows, columns) => `查询 ${rows},键 ${columns}`,
+  tablePart: (rows, columns) => `查询 ${rows}，键 ${columns}`,
   earlierRows: "前面的查询",
   laterRows: "后面的查询",
   earlierColumns: "前面的键",
@@ -149,11 +143,9 @@ const chinese: Words = {
   save: "另存为",
   copyHtml: "复制为 HTML",
   copied: "已复制",
-  keyMarginal: (how) => `对查询求${how}`,
-  queryMarginal: (how) => `对键求${how}`,
   steps: {
     raw: { title: "分数", how: "每个查询与每个键相乘" },
-    scaled: { title: "缩放", how: "维度再大,分数也不会过大" },
+    scaled: { title: "缩放", how: "维度再大，分数也不会过大" },
     masked: { title: "遮蔽", how: "不可看的位置为 −∞" },
     weights: { title: "权重", how: "每行变成总和为 1 的份额" },
   },

@@ -164,6 +164,12 @@ export class AttentionMap extends AttentionElement {
     return this.#stage.isLocked;
   }
 
+  /** Where in the element's picture the matrix is, in CSS pixels from the picture's corner. */
+  get drawnBox(): { x: number; y: number; width: number; height: number } {
+    const { left = 0, top = 0, frame } = this.#stage.layout ?? {};
+    return { x: left, y: top, width: frame?.width ?? 0, height: frame?.height ?? 0 };
+  }
+
   /** Points at a cell without an event, as what follows another picture does; `locked` = it stays. */
   point(cell: Cell | null, locked = false): void {
     this.#stage.point(cell, locked);
@@ -237,7 +243,8 @@ export class AttentionMap extends AttentionElement {
     if (!this.#toolbar.element.hidden)
       this.#toolbar.show({ attention, layer, head, scale, numbers: this.numbers, table: this.#table.open }, words);
     this.#readout.parentElement!.hidden = this.compact;
-    showLegend(this.#legend, picture.shades, words);
+    const bars = picture.marginals && settings.marginals !== "none" ? [words.bars(words[settings.marginals])] : [];
+    showLegend(this.#legend, picture.shades, words, [...(this.valueWeighted ? [words.weighted] : []), ...bars]);
     this.#table.show(attention, picture.matrix, words, this.#title());
     const { surface } = this.#stage;
     surface.setAttribute("aria-roledescription", words.map);

@@ -77,6 +77,7 @@ export function showReadout(
   if (!detail) {
     host.replaceChildren(
       h("span", { class: "quiet" }, `${words.queries(attention.queryLength)} × ${words.keys(attention.keyLength)}`),
+      h("span", { class: "quiet" }, words.hint),
     );
     return;
   }

@@ -77,7 +77,8 @@ export class Stage {
       this.isLocked = false;
     }
     this.#arrange(picture, settings);
-    this.draw();
+    // New data are there at once and whole; what moves afterwards may come in pieces.
+    this.draw(true);
   }
 
   /** Points at a cell and tells nobody. */
@@ -103,11 +104,11 @@ export class Stage {
     this.#see(zoomed(frame, this.#view, factor, at[0]!, at[1]!));
   }
 
-  draw(): void {
+  draw(patient = false): void {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
     if (!this.#layout || !this.#picture || !this.#settings) return;
-    if (!this.#paint(this.#base.getContext("2d")!, this.#base.width / this.#layout.width, false)) this.#redraw();
+    if (!this.#paint(this.#base.getContext("2d")!, this.#base.width / this.#layout.width, patient)) this.#redraw();
     this.#drawPointer();
   }
 

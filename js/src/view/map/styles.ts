@@ -71,7 +71,7 @@ summary::after { content: "▾"; margin-inline-start: 6px; }
 .arrow { color: var(--_accent); margin: 0 6px; }
 .amount { font-weight: 650; }
 .quiet, .score { color: var(--_muted); }
-.legend { align-items: center; color: var(--_muted); display: flex; font-size: 12px; font-variant-numeric: tabular-nums; gap: 6px; }
+.legend { align-items: center; flex-wrap: wrap; color: var(--_muted); display: flex; font-size: 12px; font-variant-numeric: tabular-nums; gap: 6px; }
 .ramp { border-radius: 3px; height: 10px; width: 96px; }
 .masked { align-items: center; display: inline-flex; gap: 5px; margin-inline-start: 8px; }
 .swatch {

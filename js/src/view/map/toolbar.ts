@@ -157,7 +157,7 @@ export class Toolbar {
 const STOPS = 16;
 
 /** The ramp with its ends, and what masked looks like. */
-export function showLegend(host: HTMLElement, shades: Shades, words: Words): void {
+export function showLegend(host: HTMLElement, shades: Shades, words: Words, more: readonly string[]): void {
   const stops = Array.from({ length: STOPS + 1 }, (_, i) => cssColour(shadeAt(shades.ramp, i / STOPS)));
   const ramp = h("span", { class: "ramp", "aria-hidden": "true" });
   ramp.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
@@ -170,5 +170,6 @@ export function showLegend(host: HTMLElement, shades: Shades, words: Words): voi
     ramp,
     h("span", {}, most),
     h("span", { class: "masked" }, masked, words.masked),
+    ...more.map((text) => h("span", {}, text)),
   );
 }
