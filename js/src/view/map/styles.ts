@@ -52,6 +52,7 @@ summary::after { content: "▾"; margin-inline-start: 6px; }
   padding: 4px;
   position: absolute;
   white-space: nowrap;
+  width: max-content;
   z-index: 2;
 }
 .menu button { background: none; border-color: transparent; text-align: start; }
@@ -73,6 +74,7 @@ summary::after { content: "▾"; margin-inline-start: 6px; }
 .quiet, .score { color: var(--_muted); }
 .legend { align-items: center; flex-wrap: wrap; color: var(--_muted); display: flex; font-size: 12px; font-variant-numeric: tabular-nums; gap: 6px; }
 .ramp { border-radius: 3px; height: 10px; width: 96px; }
+.legend > span:nth-child(n + 5) { margin-inline-start: 8px; }
 .masked { align-items: center; display: inline-flex; gap: 5px; margin-inline-start: 8px; }
 .swatch {
   background: repeating-linear-gradient(-45deg, var(--_masked) 0 3px, var(--_hatch) 3px 4px);
