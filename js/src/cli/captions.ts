@@ -12,14 +12,15 @@ export interface Captions {
   readonly masked: string;
   readonly softmax: string;
   exampleResult(largestFutureWeight: number, rowSums: string): string;
-  sentenceTitle(tokens: number, heads: number): string;
+  writesTitle(model: string, parameters: number): string;
+  readonly prompt: string;
+  readonly lastWordsTitle: string;
+  lastWordsIntro(heads: number): string;
+  head(layer: number, head: number): string;
+  looksBefore(percent: number): string;
+  looksFar(tokens: string): string;
   readonly legend: string;
-  head(head: number): string;
-  readonly causal: string;
-  readonly unmasked: string;
-  readonly untrained: string;
   readonly next: string;
-  readonly sentence: string;
 }
 
 const english: Captions = {
@@ -36,17 +37,17 @@ const english: Captions = {
   masked: "scores + M",
   softmax: "weights = softmax",
   exampleResult: (largest, sums) => `Largest weight above the diagonal: ${largest}. Row sums: ${sums}.`,
-  sentenceTitle: (tokens, heads) =>
-    `${tokens} ${tokens === 1 ? "token" : "tokens"}, ${heads} ${heads === 1 ? "head" : "heads"}`,
+  writesTitle: (model, parameters) => `${model}, ${parameters.toLocaleString("en-US")} parameters, writes`,
+  prompt: "Emma was",
+  lastWordsTitle: "Where the last words looked",
+  lastWordsIntro: (heads) =>
+    `Two of the model's ${heads} heads. A row is a token that looks; a dot is a weight of exactly 0: the future, which the causal mask ` +
+    "hides. What is missing to 100 went to earlier words.",
+  head: (layer, head) => `layer ${layer}, head ${head}`,
+  looksBefore: (percent) => `${percent} % on the token before`,
+  looksFar: (tokens) => `${tokens} tokens back`,
   legend: "Weights in percent:",
-  head: (head) => `head ${head}`,
-  causal: "causal",
-  unmasked: "no mask",
-  untrained:
-    "The embeddings and weights are pseudo-random, not trained: the maps show who may look at whom, not what a model has " +
-    "learnt. A dot is a weight of exactly 0.",
-  next: 'Try your own: npm start "a sentence"',
-  sentence: "The quick brown fox jumps over the lazy dog.",
+  next: 'Try your own: npm start -- "She said" --seed 2, or npm start -- "明月" for a poem',
 };
 
 const chinese: Captions = {
@@ -62,14 +63,16 @@ const chinese: Captions = {
   masked: "分数 + M",
   softmax: "权重 = softmax",
   exampleResult: (largest, sums) => `对角线以上最大的权重：${largest}。每行之和：${sums}。`,
-  sentenceTitle: (tokens, heads) => `${tokens} 个词元，${heads} 个头`,
+  writesTitle: (model, parameters) => `${model}（${parameters.toLocaleString("en-US")} 个参数）写道`,
+  prompt: "明月",
+  lastWordsTitle: "最后几个词元看向何处",
+  lastWordsIntro: (heads) =>
+    `模型 ${heads} 个头中的两个。行是正在看的词元；点表示权重恰好为 0，即被因果掩码遮住的未来。不足 100 的部分给了更早的词元。`,
+  head: (layer, head) => `第 ${layer} 层，头 ${head}`,
+  looksBefore: (percent) => `${percent} % 给前一个词元`,
+  looksFar: (tokens) => `平均回看 ${tokens} 个词元`,
   legend: "权重（百分比）：",
-  head: (head) => `头 ${head}`,
-  causal: "因果",
-  unmasked: "无掩码",
-  untrained: "词嵌入与权重是伪随机的，未经训练：图中是谁可以看谁，而不是模型学到了什么。点表示权重恰好为 0。",
-  next: '试试你自己的句子：npm start "一句话"',
-  sentence: "今天天气很好，我们一起去公园散步。",
+  next: '试试你自己的：npm start -- "春风" --seed 2，或 npm start -- "She said" 写英文',
 };
 
 export const captions: Readonly<Record<Language, Captions>> = { en: english, zh: chinese };

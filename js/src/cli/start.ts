@@ -1,33 +1,37 @@
 /**
- * What `npm start` shows: the stages of causal attention for four tokens, then for each sentence and head its weights as
- * heat maps, causal and unmasked. Every number comes from the engine.
+ * What `npm start` shows: a bundled model writes, token by token; heat maps of where the last words looked; and the stages of causal attention
+ * for four tokens. Every number comes from the engine.
  */
 import { parseArgs } from "node:util";
+import { type HeadHabit, headHabits } from "../experiment/heads.js";
+import { loadDecoder, type Model } from "../model/node.js";
+import { BUNDLED, type BundledName } from "../models/bundled.js";
 import { createLookback, masks } from "../node.js";
 import type { Lookback, Tensor, WeightsKind } from "../types.js";
-import { type Captions, captions, localeLanguage } from "./captions.js";
-import { beside, heatMap, legend, type Matrix, narrowestWidth, numberTable, totalWidth } from "./heatmap.js";
-import { embed, isChinese, normalNumbers, randomLayer, tokenize } from "./sentence.js";
-import { abbreviate, detectTerminal, heading, type Terminal, wrap } from "./terminal.js";
+import { type Captions, captions, type Language, localeLanguage } from "./captions.js";
+import { beside, heatMap, legend, type Matrix, numberTable, totalWidth } from "./heatmap.js";
+import { label, printable } from "./printable.js";
+import { isChinese, normalNumbers, WordWrap } from "./sentence.js";
+import { detectTerminal, heading, type Terminal, widthOf, wrap } from "./terminal.js";
 
-const HEAD_DIM = 16;
-const MOST_HEADS = 16;
-const MOST_TOKENS = 1024;
-/** Of the sentence itself, above its maps. */
-const MOST_LINES = 3;
-const SEED = 7;
+/** Tokens in a heat map: the last ones. */
+const SHOWN = 12;
+const EXAMPLE_SEED = 7;
+const MODELS: Readonly<Record<Language, BundledName>> = { en: "english-prose", zh: "tang-verse" };
 
-const USAGE = `Usage: npm start -- [--heads N] [sentence]
+const USAGE = `Usage: npm start -- [--tokens N] [--seed N] [text]
 
-Shows causal and unmasked attention over the sentence as heat maps (default: one sentence in English, one in Chinese).
-  --heads N   attention heads, 1 to ${MOST_HEADS} (default 2)
-  --help      this text`;
+A small model that comes with the package goes on with the text: in English, or, where the text is Chinese, as a Tang poem.
+  --tokens N   new tokens at most (default 100)
+  --seed N     another seed, another text (default 1)
+  --help       this text`;
 
 class UsageError extends Error {}
 
 interface Request {
-  readonly sentences: readonly string[];
-  readonly heads: number;
+  readonly text: string | undefined;
+  readonly tokens: number;
+  readonly seed: number;
   readonly help: boolean;
 }
 
@@ -37,7 +41,11 @@ function readArguments(args: readonly string[]): Request {
     parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { heads: { type: "string", default: "2" }, help: { type: "boolean", default: false, short: "h" } },
+      options: {
+        tokens: { type: "string", default: "100" },
+        seed: { type: "string", default: "1" },
+        help: { type: "boolean", default: false, short: "h" },
+      },
     });
   try {
     parsed = parse();
@@ -45,22 +53,19 @@ function readArguments(args: readonly string[]): Request {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
   const { values, positionals } = parsed;
-  const heads = Number(values.heads);
-  if (!Number.isInteger(heads) || heads < 1 || heads > MOST_HEADS)
-    throw new UsageError(`--heads takes a whole number from 1 to ${MOST_HEADS}, not '${values.heads}'`);
-  const sentences = positionals.length > 0 ? [positionals.join(" ")] : [captions.en.sentence, captions.zh.sentence];
-  for (const sentence of sentences) {
-    const count = tokenize(sentence).length;
-    if (count === 0) throw new UsageError("the sentence is empty: give at least one word");
-    if (count > MOST_TOKENS)
-      throw new UsageError(`the sentence has ${count} tokens; at most ${MOST_TOKENS} can be shown`);
-  }
-  return { sentences, heads, help: values.help };
+  const whole = (name: "tokens" | "seed", least: number): number => {
+    const value = Number(values[name]);
+    if (Number.isSafeInteger(value) && value >= least) return value;
+    throw new UsageError(`--${name} takes a whole number ≥ ${least}, not '${values[name]}'`);
+  };
+  const text = positionals.length > 0 ? positionals.join(" ") : undefined;
+  if (text?.trim() === "") throw new UsageError("the text is empty: give at least one word");
+  return { text, tokens: whole("tokens", 1), seed: whole("seed", 0), help: values.help };
 }
 
 /** Four tokens through one head, every stage as the engine returns it. */
 function example(lb: Lookback, text: Captions, terminal: Terminal): string[] {
-  const next = normalNumbers(SEED);
+  const next = normalNumbers(EXAMPLE_SEED);
   const random = (): Tensor => ({ data: Float32Array.from({ length: 16 }, () => 1.4 * next()), dims: [4, 4] });
   const [q, k, v] = [random(), random(), random()];
   const stage = (weights: WeightsKind) => lb.attention(q, k, v, { heads: 1, causal: true, weights }).weights!.data;
@@ -96,60 +101,81 @@ function example(lb: Lookback, text: Captions, terminal: Terminal): string[] {
   ];
 }
 
-/** One sentence through a multi-head layer, causal and unmasked, a pair of heat maps per head. */
-function attend(lb: Lookback, sentence: string, heads: number, text: Captions, terminal: Terminal): string[] {
-  const tokens = tokenize(sentence);
-  const embedDim = heads * HEAD_DIM;
-  const layer = lb.multiHeadAttention({ embedDim, heads });
-  layer.load(randomLayer(embedDim, SEED));
-  const x = embed(tokens, embedDim, SEED);
-  const causal = layer.forward(x, { causal: true, weights: "softmax" }).weights!.data;
-  const unmasked = layer.forward(x, { weights: "softmax" }).weights!.data;
-  layer.dispose();
-
-  const lines = [
-    heading(text.sentenceTitle(tokens.length, heads), terminal),
-    ...wrap(abbreviate(tokens.join(" "), MOST_LINES * terminal.columns - 20), terminal.columns),
-  ];
-  const area = tokens.length ** 2;
-  for (let head = 0; head < heads; ++head) {
-    const matrix = (values: Float32Array, kind: string): Matrix => ({
-      title: `${text.head(head)} · ${kind}`,
-      values: values.subarray(head * area, (head + 1) * area),
-      rows: tokens,
-      columns: tokens,
-    });
-    const pair = [matrix(causal, text.causal), matrix(unmasked, text.unmasked)];
-    const half = Math.floor((terminal.columns - 3) / 2);
-    const width = narrowestWidth(pair[0]!) <= half ? half : terminal.columns;
-    lines.push(
-      "",
-      ...beside(
-        pair.map((one) => heatMap(one, terminal, width)),
-        terminal.columns,
-      ),
-    );
+/** Lets the model go on with the prompt, shows the text as it comes, and gives all of it. */
+async function write(model: Model, prompt: string, { tokens, seed }: Request, terminal: Terminal): Promise<string> {
+  const lines = new WordWrap(terminal.columns, widthOf);
+  const show = (text: string) => void process.stdout.write(lines.push(printable(text)));
+  show(prompt);
+  let whole = prompt;
+  const settings = { maxTokens: tokens, temperature: 0.7, topK: 40, seed, stop: "\n\n" };
+  for await (const { text } of model.generate(prompt, settings)) {
+    whole += text;
+    show(text);
   }
-  return lines;
+  process.stdout.write(`${lines.end()}\n`);
+  return whole;
+}
+
+/** Heat maps of the last words, for the head that looks at the token before it most, and the one that looks back farthest. */
+function lastWords(model: Model, whole: string, text: Captions, terminal: Terminal): string[] {
+  const ids = model.encode(whole).slice(-model.config.contextLength);
+  const attended = model.attend(ids);
+  const { tokens, weights } = attended;
+  const habits = headHabits(attended);
+  const most = (measure: (habit: HeadHabit) => number) => habits.reduce((a, b) => (measure(b) > measure(a) ? b : a));
+  const neighbour = most(({ previous }) => previous);
+  const far = most(({ distance }) => distance);
+  const from = Math.max(0, ids.length - SHOWN);
+  const names = tokens.slice(from).map(label);
+  const map = ({ layer, head }: HeadHabit, habit: string): Matrix => {
+    const { data, dims } = weights[layer]![head]!;
+    const rows = names.map((_, row) => Array.from(data.slice((from + row) * dims[1]! + from, (from + row + 1) * dims[1]!)));
+    return { title: `${text.head(layer, head)}: ${habit}`, values: rows.flat(), rows: names, columns: names };
+  };
+  const pair = [
+    map(neighbour, text.looksBefore(Math.round(100 * neighbour.previous))),
+    map(far, text.looksFar(far.distance.toFixed(1))),
+  ];
+  const half = Math.floor((terminal.columns - 3) / 2);
+  const narrow = pair.some((one) => heatMap(one, terminal, half).width > half);
+  return [
+    heading(text.lastWordsTitle, terminal),
+    ...wrap(text.lastWordsIntro(habits.length), terminal.columns),
+    "",
+    ...beside(
+      pair.map((one) => heatMap(one, terminal, narrow ? terminal.columns : half)),
+      terminal.columns,
+    ),
+    "",
+    ...legend(text.legend, terminal),
+  ];
 }
 
 async function main(): Promise<void> {
-  const { sentences, heads, help } = readArguments(process.argv.slice(2));
-  if (help) return void console.log(USAGE);
+  const request = readArguments(process.argv.slice(2));
+  if (request.help) return void console.log(USAGE);
   const terminal = detectTerminal();
-  const text = captions[sentences.length === 1 && isChinese(sentences[0]!) ? "zh" : localeLanguage()];
+  const language = request.text !== undefined && isChinese(request.text) ? "zh" : localeLanguage();
+  // A text that is not Chinese is for the model that writes English, whatever the words around it.
+  const name = MODELS[request.text !== undefined && !isChinese(request.text) ? "en" : language];
+  const text = captions[language];
   const lb = await createLookback();
   try {
-    const sections = [
-      [
-        ...wrap(`lookback · ${text.tagline}`, terminal.columns).map((line) => terminal.paint.bold(line)),
-        ...wrap(text.engine(lb.variant, lb.fused), terminal.columns),
-      ],
-      example(lb, text, terminal),
-      ...sentences.map((sentence) => attend(lb, sentence, heads, text, terminal)),
-      [...legend(text.legend, terminal), ...wrap(text.untrained, terminal.columns), text.next],
-    ];
-    console.log(sections.map((lines) => lines.join("\n")).join("\n\n"));
+    const model = await loadDecoder(lb, BUNDLED[name]);
+    const prompt = request.text ?? text.prompt;
+    const [length, most] = [model.encode(prompt).length, model.config.contextLength];
+    if (length >= most) throw new UsageError(`the text has ${length} tokens; the model sees at most ${most}`);
+    const show = (lines: readonly string[]) => console.log(`${lines.join("\n")}\n`);
+    show([
+      ...wrap(`lookback · ${text.tagline}`, terminal.columns).map((line) => terminal.paint.bold(line)),
+      ...wrap(text.engine(lb.variant, lb.fused), terminal.columns),
+    ]);
+    console.log(heading(text.writesTitle(name, model.inspect().parameters), terminal));
+    const whole = await write(model, prompt, request, terminal);
+    console.log("");
+    show(lastWords(model, whole, text, terminal));
+    show(example(lb, text, terminal));
+    console.log(wrap(text.next, terminal.columns).join("\n"));
   } finally {
     lb.dispose();
   }
