@@ -11,6 +11,7 @@ const shared = {
   moduleNameMapper: {
     "^lookback$": "<rootDir>/dist/node.js",
     "^lookback/model$": "<rootDir>/dist/model/node.js",
+    "^lookback/models/([\\w-]+)$": "<rootDir>/dist/models/$1.js",
     "^lookback/state-dicts$": "<rootDir>/dist/state-dicts.js",
     "^lookback/view$": "<rootDir>/dist/view/index.js",
     "^lookback/worker$": "<rootDir>/dist/worker/node.js",

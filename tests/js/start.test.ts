@@ -1,19 +1,22 @@
-/** What `npm start` prints, read back from its output and held against the float64 reference. */
+/** What `npm start` prints, read back from its output and held against what the model says when it is asked directly. */
 import { spawn, spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
-import { describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { createLookback, type Lookback } from "lookback";
+import { loadDecoder, type Model } from "lookback/model";
+import { englishProse } from "lookback/models/english-prose";
+import { tangVerse } from "lookback/models/tang-verse";
 import stringWidth from "string-width";
 import { heatMap, type Matrix } from "../../dist/cli/heatmap.js";
-import { embed, randomLayer, tokenize } from "../../dist/cli/sentence.js";
+import { normalNumbers, WordWrap } from "../../dist/cli/sentence.js";
 import { detectTerminal } from "../../dist/cli/terminal.js";
-import { parametersOfTorch, referenceLayer } from "./reference-layer.ts";
+import { headHabits } from "../../dist/experiment/heads.js";
 
 const START = join(dirname(fileURLToPath(import.meta.url)), "../../dist/cli/start.js");
+jest.setTimeout(60_000);
 const ESCAPE = "\u001b";
-const SEED = 7;
-const HEAD_DIM = 16;
 
 function run(args: string[], env: Record<string, string> = {}): { status: number | null; out: string; err: string } {
   const { FORCE_COLOR: _f, NO_COLOR: _n, NODE_OPTIONS: _o, ...inherited } = process.env;
@@ -62,34 +65,6 @@ function columnsFrom(line: string, column: number): string {
   return line.slice(index);
 }
 
-/** The weights that the reference gives for the command's documented embedding and parameters: [head][query][key]. */
-function expected(sentence: string, heads: number, causal: boolean): number[][][] {
-  const tokens = tokenize(sentence);
-  const embedDim = heads * HEAD_DIM;
-  const shape = {
-    batch: 1,
-    queryLength: tokens.length,
-    keyLength: tokens.length,
-    embedDim,
-    heads,
-    kvHeads: heads,
-    keyDim: embedDim,
-    valueDim: embedDim,
-  };
-  const state = Object.fromEntries(
-    Object.entries(randomLayer(embedDim, SEED)).map(([name, tensor]) => [
-      name,
-      (tensor as { data: Float32Array }).data,
-    ]),
-  );
-  const x = embed(tokens, embedDim, SEED).data;
-  const { softmax } = referenceLayer(parametersOfTorch(state, shape), shape, x, x, x, { causal });
-  const n = tokens.length;
-  return Array.from({ length: heads }, (_, h) =>
-    Array.from({ length: n }, (_, i) => Array.from(softmax.slice((h * n + i) * n, (h * n + i + 1) * n))),
-  );
-}
-
 function expectCells(cells: number[][], weights: number[][]): void {
   expect(cells.map((row) => row.length)).toEqual(weights.map((row) => row.length));
   weights.forEach((row, i) => {
@@ -134,53 +109,94 @@ describe("the example of four tokens", () => {
   });
 });
 
-describe("heat maps of a sentence", () => {
-  const ENGLISH = "The quick brown fox jumps over the lazy dog.";
-  const CHINESE = "今天天气很好，我们一起去公园散步。";
+describe("the model's text and where its last words looked", () => {
+  let lb: Lookback;
+  let english: Model;
+  let chinese: Model;
+  beforeAll(async () => {
+    // The command runs in this Node.js, so it takes this variant.
+    lb = await createLookback();
+    english = await loadDecoder(lb, englishProse);
+    chinese = await loadDecoder(lb, tangVerse);
+  });
+  afterAll(() => lb.dispose());
 
-  test("the built-in sentences are shown, causal and unmasked, as the reference has them", () => {
+  const SETTINGS = { maxTokens: 100, temperature: 0.7, topK: 40, seed: 1, stop: "\n\n" };
+  /** Line breaks and spaces are the terminal's business. */
+  const squeezed = (text: string) => text.replace(/\s+/g, "");
+
+  /** The rows and columns of the last twelve tokens, of the two heads that the command's header describes. */
+  function lastWords(model: Model, whole: string): { title: RegExp; weights: number[][] }[] {
+    const ids = model.encode(whole);
+    const attended = model.attend(ids);
+    const habits = headHabits(attended);
+    const best = (measure: (habit: (typeof habits)[number]) => number) =>
+      habits.reduce((a, b) => (measure(b) > measure(a) ? b : a));
+    const heads = [
+      best(({ previous }) => previous),
+      best(({ self, previous, entropy }) => (1 - self - previous) * Math.exp(-entropy)),
+    ];
+    const [n, from] = [ids.length, Math.max(0, ids.length - 12)];
+    return heads.map(({ layer, head }) => ({
+      title: new RegExp(`(layer ${layer}, head ${head}|第 ${layer} 层，头 ${head})`),
+      weights: Array.from({ length: n - from }, (_, row) =>
+        Array.from(attended.weights[layer]![head]!.data.slice((from + row) * n + from, (from + row + 1) * n)),
+      ),
+    }));
+  }
+
+  function expectMaps(out: string, model: Model, whole: string): void {
+    for (const { title, weights } of lastWords(model, whole))
+      expectCells(heatMapCells(out, title.exec(out)![0], weights.length), weights);
+  }
+
+  test("the model goes on with the prompt as it does through the package", async () => {
     const { out } = run([]);
-    const second = out.indexOf("今天");
-    for (const [part, sentence] of [
-      [out.slice(0, second), ENGLISH],
-      [out.slice(second), CHINESE],
-    ] as const)
-      for (const head of [0, 1]) {
-        const n = tokenize(sentence).length;
-        expectCells(heatMapCells(part, `head ${head} · causal`, n), expected(sentence, 2, true)[head]!);
-        expectCells(heatMapCells(part, `head ${head} · no mask`, n), expected(sentence, 2, false)[head]!);
-      }
+    const whole = `Emma was${await english.generate("Emma was", SETTINGS).text()}`;
+    expect(squeezed(out)).toContain(squeezed(whole));
+    expectMaps(out, english, whole);
   });
 
-  test("a sentence of one's own, with as many heads as asked for", () => {
-    const sentence = "time flies like an arrow";
-    const { status, out } = run(["--heads", "3", ...sentence.split(" ")]);
+  test("a text of one's own, another seed, fewer tokens", async () => {
+    const { status, out } = run(["--seed", "5", "--tokens", "30", "The", "old", "lady"]);
     expect(status).toBe(0);
-    for (const head of [0, 1, 2])
-      expectCells(heatMapCells(out, `head ${head} · causal`, 5), expected(sentence, 3, true)[head]!);
-    expect(out).not.toContain("head 3");
+    const whole = `The old lady${await english.generate("The old lady", { ...SETTINGS, seed: 5, maxTokens: 30 }).text()}`;
+    expect(squeezed(out)).toContain(squeezed(whole));
+    expectMaps(out, english, whole);
   });
 
-  test("a Chinese sentence gets Chinese words, and its columns stay in line", () => {
-    const { out } = run(["我喜欢猫和狗"]);
+  test("a Chinese text becomes a poem, with Chinese words around it, and columns stay in line", async () => {
+    const { out } = run(["明月"]);
     expect(out).toContain("带掩码的注意力");
-    const n = tokenize("我喜欢猫和狗").length;
-    expectCells(heatMapCells(out, "头 0 · 因果", n), expected("我喜欢猫和狗", 2, true)[0]!);
-    const lines = out.split("\n");
-    const at = lines.findIndex((line) => line.includes("头 0 · 因果"));
-    // The last cell of each row ends in the same column.
-    expect(new Set(lines.slice(at + 1, at + 2 + n).map((line) => stringWidth(line))).size).toBe(1);
+    const whole = `明月${await chinese.generate("明月", SETTINGS).text()}`;
+    expect(squeezed(out)).toContain(squeezed(whole));
+    expectMaps(out, chinese, whole);
+  });
+
+  test("where the locale is Chinese, the poem needs no text", async () => {
+    const { out } = run([], { LC_ALL: "zh_CN.UTF-8" });
+    expect(squeezed(out)).toContain(squeezed(`明月${await chinese.generate("明月", SETTINGS).text()}`));
+  });
+
+  test("the text comes piece by piece, before the maps", async () => {
+    const child = spawn(process.execPath, [START], { stdio: ["ignore", "pipe", "inherit"] });
+    const pieces: string[] = [];
+    child.stdout.on("data", (chunk: Buffer) => void pieces.push(chunk.toString()));
+    await new Promise((resolve) => child.on("close", resolve));
+    const title = pieces.findIndex((piece) => /parameters, writes|个参数/.test(piece));
+    const maps = pieces.findIndex((piece) => /Where the last words looked|看向何处/.test(piece));
+    expect(maps - title).toBeGreaterThan(5);
   });
 
   test.each([
     ["3", `${ESCAPE}[48;2;253;231;37m`],
     ["2", `${ESCAPE}[48;5;227m`],
-  ])("FORCE_COLOR=%s paints the cells and keeps the numbers", (level, background) => {
+  ])("FORCE_COLOR=%s paints the cells and keeps the numbers", async (level, background) => {
     const { out } = run([], { FORCE_COLOR: level });
     // The colour of 100 %.
     expect(out.includes(background)).toBe(true);
     const text = stripVTControlCharacters(out);
-    expectCells(heatMapCells(text, "head 1 · causal", 10), expected(ENGLISH, 2, true)[1]!);
+    expectMaps(text, english, `Emma was${await english.generate("Emma was", SETTINGS).text()}`);
     expect(exampleRows(text)).toEqual(exampleRows(run([]).out));
   });
 
@@ -191,30 +207,56 @@ describe("heat maps of a sentence", () => {
     }
   });
 
-  test.each(["40", "80", "100", "160"])("nothing is wider than %s columns, however long the sentence", (columns) => {
-    const long = Array.from({ length: 60 }, (_, i) => (i % 2 ? "supercalifragilistic" : `词${i}`)).join(" ");
-    for (const sentence of [[], [long]]) {
-      const { status, out } = run(sentence, { COLUMNS: columns });
-      if (sentence.length > 0) expect(out).toContain("…");
+  test.each(["40", "80", "100", "160"])("nothing is wider than %s columns, however long a word is", (columns) => {
+    for (const text of [[], ["supercalifragilistic".repeat(4)], ["春风".repeat(30)]]) {
+      const { status, out } = run(text, { COLUMNS: columns });
       expect(status).toBe(0);
       expect(Math.max(...out.split("\n").map((line) => stringWidth(line)))).toBeLessThanOrEqual(Number(columns));
     }
   });
 
-  test("what a sentence smuggles in does not reach the terminal as a command", () => {
+  test("what a text smuggles in does not reach the terminal as a command", () => {
     const { out } = run([`red ${ESCAPE}[31m text\u0007`]);
     expect(out.includes(ESCAPE)).toBe(false);
     expect(out).not.toContain("\u0007");
   });
 });
 
+describe("text that comes in pieces", () => {
+  const wrapped = (columns: number, pieces: string[]) => {
+    const lines = new WordWrap(columns, stringWidth);
+    return pieces.map((piece) => lines.push(piece)).join("") + lines.end();
+  };
+
+  test("breaks between words, wherever the pieces end", () => {
+    const text = "the cat sat on the mat, and\nlooked back";
+    expect(wrapped(10, [text])).toBe("the cat\nsat on the\nmat, and\nlooked\nback");
+    expect(wrapped(10, [...text])).toBe(wrapped(10, [text]));
+  });
+
+  test("breaks a word that is wider than a line, and never a character", () => {
+    expect(wrapped(5, ["abcdefgh"])).toBe("abcde\nfgh");
+    expect(wrapped(5, ["明月几时有"])).toBe("明月\n几时\n有");
+  });
+});
+
+test("the example's numbers are those of its seed", () => {
+  const next = normalNumbers(7);
+  const values = Array.from({ length: 10_000 }, next);
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
+  expect(Math.abs(mean)).toBeLessThan(0.05);
+  expect(Math.abs(variance - 1)).toBeLessThan(0.05);
+  expect(normalNumbers(7)()).toBe(values[0]);
+});
+
 describe("bad input", () => {
   test.each([
-    [["  "], "the sentence is empty"],
-    [["--heads", "0", "x"], "--heads takes a whole number from 1 to 16, not '0'"],
-    [["--heads", "two"], "not 'two'"],
+    [["  "], "the text is empty"],
+    [["--tokens", "0", "x"], "--tokens takes a whole number ≥ 1, not '0'"],
+    [["--seed", "two"], "--seed takes a whole number ≥ 0, not 'two'"],
     [["--colour"], "--colour"],
-    [["word ".repeat(2000)], "2000 tokens; at most 1024"],
+    [["word ".repeat(2000)], "the model sees at most 256"],
   ])("%j: one clear message and the usage", (args, message) => {
     const { status, out, err } = run(args);
     expect({ status, out }).toEqual({ status: 1, out: "" });
@@ -230,7 +272,7 @@ describe("bad input", () => {
   });
 
   test("a reader that stops reading is no error", async () => {
-    const child = spawn(process.execPath, [START, "--heads", "16", "word ".repeat(200)], {
+    const child = spawn(process.execPath, [START, "--tokens", "200"], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     child.stdout.destroy();

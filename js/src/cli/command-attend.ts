@@ -22,7 +22,10 @@ export const addAttend = (program: Command): Command =>
   program
     .command("attend")
     .description("show who looks at whom in a text, as heat maps")
-    .argument("<model>", "a folder with config.json, a .bin file of llama2.c, or a URL")
+    .argument(
+      "<model>",
+      "a folder with config.json, a .bin file of llama2.c, a URL, or english-prose, tang-verse: they come with the package",
+    )
     .argument("<text>", "the text to look at")
     .option("--tokenizer <file>", "the tokenizer of a .bin file")
     .addOption(weightOption())

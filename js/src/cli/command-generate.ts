@@ -30,7 +30,10 @@ export const addGenerate = (program: Command): Command =>
   program
     .command("generate")
     .description("continue a prompt")
-    .argument("<model>", "a folder with config.json, a .bin file of llama2.c, or a URL")
+    .argument(
+      "<model>",
+      "a folder with config.json, a .bin file of llama2.c, a URL, or english-prose, tang-verse: they come with the package",
+    )
     .argument("<prompt>", "the text to continue")
     .option("--tokenizer <file>", "the tokenizer of a .bin file")
     .addOption(weightOption())

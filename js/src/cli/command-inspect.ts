@@ -20,7 +20,10 @@ export const addInspect = (program: Command): Command =>
   program
     .command("inspect")
     .description("show a model's sizes, tensors and memory")
-    .argument("<model>", "a folder with config.json, a .bin file of llama2.c, or a URL")
+    .argument(
+      "<model>",
+      "a folder with config.json, a .bin file of llama2.c, a URL, or english-prose, tang-verse: they come with the package",
+    )
     .option("--tokenizer <file>", "the tokenizer of a .bin file")
     .addOption(weightOption())
     .option("--context <n>", "tokens to tell the memory for (default: the model's context)", positiveCount)

@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addAttend } from "./command-attend.js";
+import { addExperiment } from "./command-experiment.js";
 import { addGenerate } from "./command-generate.js";
 import { addInspect } from "./command-inspect.js";
 import { addTrain } from "./command-train.js";
@@ -18,10 +19,12 @@ const { version } = JSON.parse(readFileSync(new URL("../../package.json", import
 
 const EXAMPLES = `
 Examples:
+  $ lookback generate english-prose "Emma was" --temperature 0.8
   $ lookback generate ./gpt2 "Once upon a time"
   $ lookback attend ./gpt2 "The cat sat on the mat" --layer 3 --head 0,5
   $ lookback inspect ./gpt2 --context 512
   $ lookback train moby-dick.txt --out whale
+  $ lookback experiment leak
 
 lookback COMMAND --help shows a command's options.`;
 
@@ -33,7 +36,7 @@ function program(): Command {
     .exitOverride()
     // What is wrong is said once, below.
     .configureOutput({ outputError: () => {} });
-  for (const add of [addGenerate, addAttend, addInspect, addTrain])
+  for (const add of [addGenerate, addAttend, addInspect, addTrain, addExperiment])
     add(root)
       .exitOverride()
       .configureOutput({ outputError: () => {} });

@@ -1,7 +1,9 @@
 /** Loads the model that a command names, with a progress bar where somebody looks, and takes Ctrl-C for a wish to end. */
+import { existsSync } from "node:fs";
 import { Presets, SingleBar } from "cli-progress";
 import { InvalidArgumentError, Option } from "commander";
 import { loadDecoder, type Model, type ModelSource, type WeightDtype } from "../model/node.js";
+import { BUNDLED, isBundled } from "../models/bundled.js";
 import { createLookback } from "../node.js";
 
 export interface ModelOptions {
@@ -28,7 +30,9 @@ function sourceOf(model: string, tokenizer: string | undefined): ModelSource {
     throw new InvalidArgumentError(`${model} is a file of llama2.c: name its tokenizer with --tokenizer FILE.`);
   if (!isFile && tokenizer !== undefined)
     throw new InvalidArgumentError("--tokenizer belongs to a .bin file; a folder has its own tokenizer.json.");
-  return tokenizer === undefined ? model : { weights: model, tokenizer };
+  if (tokenizer !== undefined) return { weights: model, tokenizer };
+  // A folder of that name is nearer.
+  return isBundled(model) && !existsSync(model) ? BUNDLED[model] : model;
 }
 
 /** Runs `use` with the model; whatever happens, the memory is given back. */

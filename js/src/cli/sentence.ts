@@ -22,6 +22,7 @@ export class WordWrap {
   readonly #columns: number;
   readonly #widthOf: (text: string) => number;
   #column = 0;
+  #space = false;
   #word = "";
 
   constructor(columns: number, widthOf: (text: string) => number) {
@@ -43,22 +44,30 @@ export class WordWrap {
   }
 
   #place(part: string): string {
-    const width = this.#widthOf(part);
-    if (part === "\n") this.#column = 0;
-    if (part === "\n" || part === "") return part;
-    if (this.#column + width <= this.#columns) {
-      this.#column += width;
+    if (part === "") return "";
+    if (part === " ") {
+      // Written with the word behind it, if that comes on the same line.
+      this.#space = this.#column > 0;
+      return "";
+    }
+    const gap = this.#space && part !== "\n" ? " " : "";
+    this.#space = false;
+    if (part === "\n") {
+      this.#column = 0;
       return part;
     }
-    if (part === " ") {
-      this.#column = 0;
-      return "\n";
+    const width = this.#widthOf(gap + part);
+    if (this.#column + width <= this.#columns) {
+      this.#column += width;
+      return gap + part;
     }
-    if (width <= this.#columns) {
-      this.#column = width;
-      return `\n${part}`;
-    }
-    // A word wider than a line is broken where the line ends.
+    const starts = this.#column > 0;
+    this.#column = 0;
+    return (starts ? "\n" : "") + this.#broken(part);
+  }
+
+  /** A word wider than a line is broken where the line ends. */
+  #broken(part: string): string {
     let written = "";
     for (const character of part) {
       const wide = this.#widthOf(character);

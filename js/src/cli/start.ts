@@ -12,7 +12,7 @@ import { type Captions, captions, type Language, localeLanguage } from "./captio
 import { beside, heatMap, legend, type Matrix, numberTable, totalWidth } from "./heatmap.js";
 import { label, printable } from "./printable.js";
 import { isChinese, normalNumbers, WordWrap } from "./sentence.js";
-import { detectTerminal, heading, type Terminal, widthOf, wrap } from "./terminal.js";
+import { abbreviate, detectTerminal, heading, type Terminal, widthOf, wrap } from "./terminal.js";
 
 /** Tokens in a heat map: the last ones. */
 const SHOWN = 12;
@@ -116,7 +116,7 @@ async function write(model: Model, prompt: string, { tokens, seed }: Request, te
   return whole;
 }
 
-/** Heat maps of the last words, for the head that looks at the token before it most, and the one that looks back farthest. */
+/** Heat maps of the last words, for the head that looks most at the token before, and the one that looks most sharply at others still. */
 function lastWords(model: Model, whole: string, text: Captions, terminal: Terminal): string[] {
   const ids = model.encode(whole).slice(-model.config.contextLength);
   const attended = model.attend(ids);
@@ -124,13 +124,16 @@ function lastWords(model: Model, whole: string, text: Captions, terminal: Termin
   const habits = headHabits(attended);
   const most = (measure: (habit: HeadHabit) => number) => habits.reduce((a, b) => (measure(b) > measure(a) ? b : a));
   const neighbour = most(({ previous }) => previous);
-  const far = most(({ distance }) => distance);
+  const far = most(({ self, previous, entropy }) => (1 - self - previous) * Math.exp(-entropy));
   const from = Math.max(0, ids.length - SHOWN);
   const names = tokens.slice(from).map(label);
   const map = ({ layer, head }: HeadHabit, habit: string): Matrix => {
     const { data, dims } = weights[layer]![head]!;
-    const rows = names.map((_, row) => Array.from(data.slice((from + row) * dims[1]! + from, (from + row + 1) * dims[1]!)));
-    return { title: `${text.head(layer, head)}: ${habit}`, values: rows.flat(), rows: names, columns: names };
+    const rows = names.map((_, row) =>
+      Array.from(data.slice((from + row) * dims[1]! + from, (from + row + 1) * dims[1]!)),
+    );
+    const title = abbreviate(`${text.head(layer, head)}: ${habit}`, terminal.columns);
+    return { title, values: rows.flat(), rows: names, columns: names };
   };
   const pair = [
     map(neighbour, text.looksBefore(Math.round(100 * neighbour.previous))),

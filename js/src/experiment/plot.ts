@@ -39,7 +39,8 @@ export function lossChart(title: string, series: readonly Series[]): string {
     .ticks(6)
     .map((tick) => `<text x="${x(tick).toFixed(1)}" y="${bottom + 20}" text-anchor="middle">${tick}</text>`);
   const curves = series.map(
-    (one) => `<path fill="none" stroke-width="2" ${strokeOf(one)} d="${path(one.points)}"><title>${escaped(one.name)}</title></path>`,
+    (one) =>
+      `<path fill="none" stroke-width="2" ${strokeOf(one)} d="${path(one.points)}"><title>${escaped(one.name)}</title></path>`,
   );
   const legend = series.map((one, at) => {
     const height = MARGIN.top + 10 + 22 * at;
