@@ -70,7 +70,12 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 test("it holds the compiled package and nothing else, and stays small", () => {
   const files = filesUnder(installed);
   assert.deepEqual(
-    files.filter((name) => !/^(dist\/.*\.(js|mjs|d\.ts|wasm)|package\.json|README(\.[\w-]+)?\.md|LICENSE|js\/models\/(alice\.txt|(english-prose|tang-verse)\/[\w.]+))$/.test(name)),
+    files.filter(
+      (name) =>
+        !/^(dist\/.*\.(js|mjs|d\.ts|wasm)|package\.json|README(\.[\w-]+)?\.md|LICENSE|js\/models\/(alice\.txt|(english-prose|tang-verse)\/[\w.]+))$/.test(
+          name,
+        ),
+    ),
     [],
   );
   for (const variant of VARIANTS) {

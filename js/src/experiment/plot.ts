@@ -23,7 +23,6 @@ const STYLE = `
 /** A chart of loss over steps, a legend at its right. */
 export function lossChart(title: string, series: readonly Series[]): string {
   const all = series.flatMap(({ points }) => points);
-  if (all.length === 0) throw new RangeError("lossChart: there is no point to draw.");
   const [right, bottom] = [WIDTH - MARGIN.right, HEIGHT - MARGIN.bottom];
   const x = scaleLinear([0, Math.max(...all.map(([step]) => step))], [MARGIN.left, right]);
   const y = scaleLinear([0, Math.max(...all.map(([, loss]) => loss))], [bottom, MARGIN.top]).nice();
