@@ -45,6 +45,10 @@ export class ViewStand {
     const server = createServer((request, response) => {
       const { pathname } = new URL(request.url ?? "/", "http://localhost");
       const own = files.get(pathname);
+      if (pathname === "/favicon.ico") {
+        response.writeHead(204).end();
+        return;
+      }
       response.setHeader("content-security-policy", POLICY);
       if (own !== undefined) {
         const html = pathname.endsWith(".html") || own.startsWith("<!doctype");
