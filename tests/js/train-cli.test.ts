@@ -99,6 +99,15 @@ describe("lookback train", () => {
       expect(Buffer.compare(readFileSync(join(out("cut"), name)), readFileSync(join(out("whole"), name)))).toBe(0);
   });
 
+  test("--held-out keeps another text back, and the whole corpus is learnt from", async () => {
+    const held = join(folder, "held.txt");
+    writeFileSync(held, sentences(20, 4));
+    const run = ["train", corpus, "--held-out", held, "--out", out("held"), ...SIZES, "--steps", "3", "--json"];
+    const { trainCharacters, validationCharacters, validation } = JSON.parse((await start(...run)).stdout);
+    expect([trainCharacters, validationCharacters]).toEqual([sentences(300).length, sentences(20, 4).length]);
+    expect(validation.tokens).toBe(validationCharacters - 1);
+  });
+
   test("--keep best leaves the model of the lowest validation loss", async () => {
     const small = join(folder, "small.txt");
     writeFileSync(small, noise(500)); // which can be learnt by heart only
@@ -142,6 +151,12 @@ describe("what goes wrong is one line", () => {
     ],
     ["a file that is not UTF-8", 1, /is not UTF-8/, () => [join(folder, "latin.txt"), "--out", out("x")]],
     ["heads that do not divide", 1, /no multiple of 3 heads/, () => [corpus, "--out", out("x"), "--heads", "3"]],
+    [
+      "what is kept back given twice",
+      1,
+      /given twice/,
+      () => [corpus, "--out", out("x"), "--held-out", corpus, "--validation", "0.1"],
+    ],
     ["a share of nothing", 2, /--validation.*from 0 to 1/, () => [corpus, "--out", out("x"), "--validation", "5"]],
   ];
   beforeAll(() => {

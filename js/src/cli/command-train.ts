@@ -26,6 +26,7 @@ interface Options {
   readonly dropout?: number;
   readonly seed?: number;
   readonly validation?: number;
+  readonly heldOut?: string;
   /** commander: true unless --no-mask. */
   readonly mask: boolean;
   readonly evaluateEvery?: number;
@@ -87,6 +88,7 @@ export const addTrain = (program: Command): Command =>
     .option("--dropout <p>", "default: 0", share)
     .option("--seed <n>", "the same seed, the same model (default: 1)", count)
     .option("--validation <share>", "of the text, kept back at its end (default: 0.05)", share)
+    .option("--held-out <file>", "a text to keep back, in place of a share of the corpus", text)
     .option("--no-mask", "without the causal mask: an experiment")
     .option("--evaluate-every <n>", "steps between looks at what was kept back (default: 100)", count)
     .option("--sample-every <n>", "steps between samples, printed to stdout (default: 0 = none)", count)
@@ -116,6 +118,7 @@ function launchOf(corpus: string[], options: Options): Launch {
   };
   return {
     corpus,
+    heldOut: options.heldOut,
     config: { model, ...learning, dropout, seed, validation, ...(!mask && { mask }), ...reports },
     ...{ out: options.out, resume: options.resume ?? false, saveEvery: options.saveEvery, keep: options.keep },
     ...{ dtype: options.dtype, threads: options.threads, variant: options.variant, json: options.json ?? false },

@@ -9,6 +9,7 @@ import { TrainingFolder } from "./train-folder.js";
 /** What the command line asks for; an option that was not given is undefined. */
 export interface Launch {
   readonly corpus: readonly string[];
+  readonly heldOut: string | undefined;
   readonly config: object;
   readonly out: string;
   readonly resume: boolean;
@@ -25,14 +26,16 @@ export async function train(launch: Launch): Promise<void> {
   if (!launch.resume && folder.hasCheckpoint)
     throw new Error(`${launch.out} holds the checkpoint of a run: go on with --resume, or name another folder.`);
   const checkpoint = launch.resume ? { checkpoint: folder.readCheckpoint() } : {};
-  const text = await Promise.all(launch.corpus.map(readText));
+  const documents = await Promise.all(launch.corpus.map(readText));
+  const text =
+    launch.heldOut === undefined ? documents : { train: documents, validation: await readText(launch.heldOut) };
   const controller = new AbortController();
   const stop = () => controller.abort();
   process.once("SIGINT", stop);
   const { threads, variant } = launch;
   const lb = await createLookback({ threads, variant });
   try {
-    const config = { ...launch.config, ...checkpoint, text: text.length === 1 ? text[0]! : text };
+    const config = { ...launch.config, ...checkpoint, text };
     const trainer = await lb.trainer(config as TrainerConfig);
     await new Run(launch, folder, trainer, controller.signal).toTheEnd();
   } finally {
@@ -109,8 +112,9 @@ class Run {
 
   async #interrupted(): Promise<void> {
     if (this.#trainer.step > this.#saved || !this.#folder.hasCheckpoint) await this.#save();
-    const { out, corpus } = this.#launch;
-    const again = ["lookback train", ...corpus.map(quoted), "--out", quoted(out), "--resume"].join(" ");
+    const { out, corpus, heldOut } = this.#launch;
+    const kept = heldOut === undefined ? [] : ["--held-out", quoted(heldOut)];
+    const again = ["lookback train", ...corpus.map(quoted), ...kept, "--out", quoted(out), "--resume"].join(" ");
     console.error(
       `Saved after step ${this.#trainer.step} of ${this.#trainer.config.steps}. Go on with: ${printable(again)}`,
     );
