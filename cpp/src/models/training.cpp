@@ -39,10 +39,11 @@ Index tensor_floats(const DecoderLayout& layout) noexcept {
 Status run(const Decoder& decoder, DecoderTrainer& trainer, const TrainingBatch& batch, bool with_gradients,
            double& loss_sum) noexcept {
   TrainingPass pass(decoder, trainer, batch);
-  Status status = pass.validate();
-  if (status == Status::ok) status = pass.forward();
-  if (status == Status::ok) status = pass.read_out(with_gradients, loss_sum);
-  return status == Status::ok && with_gradients ? pass.backward() : status;
+  if (const Status status = pass.validate(); status != Status::ok) return status;
+  pass.forward();
+  pass.read_out(with_gradients, loss_sum);
+  if (with_gradients) pass.backward();
+  return pass.status();
 }
 
 /// Floats that a tensor takes in the decoder's memory.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "kernels/dropout.hpp"
 #include "kernels/norm.hpp"
@@ -46,7 +47,7 @@ Status TrainingPass::validate() const noexcept {
     }
   }
   for (const Index layer : {Index{0}, static_cast<Index>(config_.layers) - 1}) {
-    const Status status = validate_attention(attention(layer, head_.layout.activations(trainer_.memory(), layer)));
+    const Status status = validate_attention(attention(layer, activations(layer)));
     if (status != Status::ok) return status;
   }
   return Status::ok;
@@ -60,7 +61,7 @@ EmbeddingCall TrainingPass::embedding() const noexcept {
           batch_.tokens,
           work_.positions,
           rows_,
-          head_.layout.activations(trainer_.memory(), 0).input};
+          activations(0).input};
 }
 
 AttentionCall TrainingPass::attention(Index layer, const LayerActivations& kept) const noexcept {
@@ -88,8 +89,22 @@ NormCall TrainingPass::norm_of_heads(const float* input, const float* weight, In
           heads_of(input, heads), heads_of(output, heads), shape_.batch,     heads,  shape_.length};
 }
 
-Status TrainingPass::multiply(const PackedLinear& layer, const float* input, float* output) const noexcept {
-  return linear_forward(layer, input, rows_, output, work_.workspace, work_.workspace_bytes);
+LayerActivations TrainingPass::activations(Index layer) const noexcept {
+  return head_.layout.activations(trainer_.memory(), layer);
+}
+
+[[gnu::noinline]] void TrainingPass::normalise(const float* input, const float* weight, const float* bias) noexcept {
+  if (status_ == Status::ok) status_ = norm_forward(norm_of_rows(input, weight, bias, work_.normed));
+}
+
+[[gnu::noinline]] void TrainingPass::normalise_heads(const float* input, const float* weight, Index heads,
+                                                     float* output) noexcept {
+  if (status_ == Status::ok) status_ = norm_forward(norm_of_heads(input, weight, heads, output));
+}
+
+[[gnu::noinline]] void TrainingPass::multiply(const PackedLinear& layer, const float* input, float* output) noexcept {
+  if (status_ != Status::ok) return;
+  status_ = linear_forward(layer, input, rows_, output, work_.workspace, work_.workspace_bytes);
 }
 
 void TrainingPass::turn(float* data, Index heads, Index layer, bool transposed) const noexcept {
@@ -132,97 +147,93 @@ void TrainingPass::drop(Index layer, Branch branch) const noexcept {
   });
 }
 
-Status TrainingPass::forward() noexcept {
+void TrainingPass::forward() noexcept {
   for (Index row = 0; row < rows_; ++row) work_.positions[row] = static_cast<std::int32_t>(row % shape_.length);
   turn_tables();
-  Status status = embedding_forward(embedding());
-  for (Index layer = 0; layer < config_.layers && status == Status::ok; ++layer) {
-    const LayerWeights parameters = weights_.layer(layer);
-    const LayerActivations kept = head_.layout.activations(trainer_.memory(), layer);
-    status = attend(layer, parameters, kept);
-    if (status == Status::ok) {
-      status = transform(layer, parameters, kept, head_.layout.activations(trainer_.memory(), layer + 1).input);
-    }
+  status_ = embedding_forward(embedding());
+  for (Index layer = 0; layer < config_.layers; ++layer) {
+    attend(layer);
+    transform(layer);
   }
-  return status;
 }
 
-Status TrainingPass::attend(Index layer, const LayerWeights& parameters, const LayerActivations& kept) noexcept {
+void TrainingPass::attend(Index layer) noexcept {
+  const LayerWeights parameters = weights_.layer(layer);
+  const LayerActivations kept = activations(layer);
   const bool head_norms = config_.query_key_norm;
   float* queries = head_norms ? kept.plain_queries : kept.queries;
   float* keys = head_norms ? kept.plain_keys : kept.keys;
-  Status status = norm_forward(
-      norm_of_rows(kept.input, parameters.attention_norm_weight, parameters.attention_norm_bias, work_.normed));
-  if (status == Status::ok) status = multiply(parameters.query, work_.normed, queries);
-  if (status == Status::ok) status = multiply(parameters.key, work_.normed, keys);
-  if (status == Status::ok) status = multiply(parameters.value, work_.normed, kept.values);
-  if (head_norms && status == Status::ok) {
-    status = norm_forward(norm_of_heads(queries, parameters.query_norm_weight, config_.heads, kept.queries));
-    if (status == Status::ok) {
-      status = norm_forward(norm_of_heads(keys, parameters.key_norm_weight, config_.kv_heads, kept.keys));
-    }
+  normalise(kept.input, parameters.attention_norm_weight, parameters.attention_norm_bias);
+  multiply(parameters.query, work_.normed, queries);
+  multiply(parameters.key, work_.normed, keys);
+  multiply(parameters.value, work_.normed, kept.values);
+  if (head_norms) {
+    normalise_heads(queries, parameters.query_norm_weight, config_.heads, kept.queries);
+    normalise_heads(keys, parameters.key_norm_weight, config_.kv_heads, kept.keys);
   }
-  if (status != Status::ok) return status;
   turn(kept.queries, config_.heads, layer, false);
   turn(kept.keys, config_.kv_heads, layer, false);
-  status = attention_forward(attention(layer, kept), work_.workspace, work_.workspace_bytes);
-  float* branch = config_.post_norms ? kept.attention_branch : work_.branch;
-  if (status == Status::ok) status = multiply(parameters.output, kept.heads_output, branch);
-  if (config_.post_norms && status == Status::ok) {
-    status = norm_forward(norm_of_rows(branch, parameters.attention_post_norm_weight, nullptr, work_.branch));
-  }
-  drop(layer, Branch::attention);
-  add(kept.input, work_.branch, kept.middle);
-  return status;
+  if (status_ != Status::ok) return;
+  status_ = attention_forward(attention(layer, kept), work_.workspace, work_.workspace_bytes);
+  add_branch(layer, Branch::attention, parameters.output, kept.heads_output, kept.input, kept.middle);
 }
 
-Status TrainingPass::transform(Index layer, const LayerWeights& parameters, const LayerActivations& kept,
-                               float* output) noexcept {
-  Status status =
-      norm_forward(norm_of_rows(kept.middle, parameters.mlp_norm_weight, parameters.mlp_norm_bias, work_.normed));
-  if (status == Status::ok) status = multiply(parameters.up, work_.normed, kept.up);
-  if (status == Status::ok && config_.gated) status = multiply(parameters.gate, work_.normed, kept.gate);
-  if (status == Status::ok) status = activate(kept);
-  float* branch = config_.post_norms ? kept.mlp_branch : work_.branch;
-  if (status == Status::ok) status = multiply(parameters.down, work_.hidden, branch);
-  if (config_.post_norms && status == Status::ok) {
-    status = norm_forward(norm_of_rows(branch, parameters.mlp_post_norm_weight, nullptr, work_.branch));
-  }
-  drop(layer, Branch::mlp);
-  add(kept.middle, work_.branch, output);
-  return status;
+void TrainingPass::transform(Index layer) noexcept {
+  const LayerWeights parameters = weights_.layer(layer);
+  const LayerActivations kept = activations(layer);
+  normalise(kept.middle, parameters.mlp_norm_weight, parameters.mlp_norm_bias);
+  multiply(parameters.up, work_.normed, kept.up);
+  if (config_.gated) multiply(parameters.gate, work_.normed, kept.gate);
+  activate(kept);
+  add_branch(layer, Branch::mlp, parameters.down, work_.hidden, kept.middle, activations(layer + 1).input);
 }
 
-Status TrainingPass::activate(const LayerActivations& kept) const noexcept {
+void TrainingPass::activate(const LayerActivations& kept) noexcept {
+  if (status_ != Status::ok) return;
   const Index count = rows_ * config_.hidden_dim;
-  return config_.gated ? gated_activation_forward(config_.activation, kept.gate, kept.up, count, work_.hidden)
-                       : activation_forward(config_.activation, kept.up, count, work_.hidden);
+  status_ = config_.gated ? gated_activation_forward(config_.activation, kept.gate, kept.up, count, work_.hidden)
+                          : activation_forward(config_.activation, kept.up, count, work_.hidden);
 }
 
-Status TrainingPass::read_out(bool with_gradients, double& loss_sum) noexcept {
-  const float* stream = head_.layout.activations(trainer_.memory(), config_.layers).input;
-  const NormCall norm = norm_of_rows(stream, weights_.final_norm_weight, weights_.final_norm_bias, work_.normed);
-  Status status = norm_forward(norm);
-  const Index width = config_.embed_dim;
-  for (Index first = 0; first < rows_ && status == Status::ok; first += head_.layout.logit_rows) {
-    const Index count = std::min(head_.layout.logit_rows, rows_ - first);
-    status = linear_forward(weights_.head, work_.normed + first * width, count, work_.logits, work_.workspace,
-                            work_.workspace_bytes);
-    if (status == Status::ok) {
-      status = cross_entropy({work_.logits, batch_.targets + first, count, config_.vocab_size, config_.logit_softcap,
-                              with_gradients, batch_.gradient_scale, work_.losses + first});
-    }
-    if (status == Status::ok && with_gradients) {
-      status = linear_backward({weights_.head, work_.normed + first * width, work_.logits, count,
-                                work_.grad_normed + first * width, false, gradient_of(weights_.head.weight)},
-                               work_.workspace, work_.workspace_bytes);
-    }
+void TrainingPass::add_branch(Index layer, Branch branch, const PackedLinear& map, const float* input,
+                              const float* stream, float* sum) noexcept {
+  const bool is_mlp = branch == Branch::mlp;
+  if (config_.post_norms) {
+    const LayerActivations kept = activations(layer);
+    const LayerWeights parameters = weights_.layer(layer);
+    float* before_norm = is_mlp ? kept.mlp_branch : kept.attention_branch;
+    multiply(map, input, before_norm);
+    const float* weight = is_mlp ? parameters.mlp_post_norm_weight : parameters.attention_post_norm_weight;
+    if (status_ == Status::ok) status_ = norm_forward(norm_of_rows(before_norm, weight, nullptr, work_.branch));
+  } else {
+    multiply(map, input, work_.branch);
   }
-  if (status != Status::ok) return status;
-  if (with_gradients) status = normalise_backward(norm, work_.grad_normed, work_.grad_residual, false);
-  loss_sum = 0.0;
-  for (Index row = 0; row < rows_; ++row) loss_sum += work_.losses[row];
-  return status;
+  drop(layer, branch);
+  add(stream, work_.branch, sum);
+}
+
+void TrainingPass::read_out(bool with_gradients, double& loss_sum) noexcept {
+  const float* stream = activations(config_.layers).input;
+  normalise(stream, weights_.final_norm_weight, weights_.final_norm_bias);
+  const Index width = config_.embed_dim;
+  for (Index first = 0; first < rows_ && status_ == Status::ok; first += head_.layout.logit_rows) {
+    const Index count = std::min(head_.layout.logit_rows, rows_ - first);
+    const float* normed = work_.normed + first * width;
+    status_ = linear_forward(weights_.head, normed, count, work_.logits, work_.workspace, work_.workspace_bytes);
+    if (status_ != Status::ok) return;
+    status_ = cross_entropy({work_.logits, batch_.targets + first, count, config_.vocab_size, config_.logit_softcap,
+                             with_gradients, batch_.gradient_scale, work_.losses + first});
+    if (status_ != Status::ok || !with_gradients) continue;
+    status_ = linear_backward({weights_.head, normed, work_.logits, count, work_.grad_normed + first * width, false,
+                               gradient_of(weights_.head.weight)},
+                              work_.workspace, work_.workspace_bytes);
+  }
+  if (status_ != Status::ok) return;
+  if (with_gradients) {
+    std::fill_n(work_.grad_residual, rows_ * width, 0.0F);
+    normalise_backward(stream, weights_.final_norm_weight, weights_.final_norm_bias);
+  }
+  loss_sum = std::accumulate(work_.losses, work_.losses + rows_, 0.0);
 }
 
 }  // namespace lookback

@@ -44,6 +44,8 @@ function prepare(lb, workload, inputs, env) {
       return step(lb, workload, inputs);
     case "generate":
       return generate(lb, workload, env);
+    case "training":
+      return training(lb, workload);
     default:
       throw new NotAvailable(`does no ${workload.kind}`);
   }
@@ -157,6 +159,32 @@ async function step(lb, workload, inputs) {
       model.dispose();
     },
   };
+}
+
+/**
+ * @param {any} lb
+ * @param {Extract<Workload, { kind: "training" }>} workload
+ * @returns {Promise<Prepared>}
+ */
+async function training(lb, { layers, embedDim, heads, vocabulary, length, batch }) {
+  if (typeof lb.trainer !== "function") throw new NotAvailable("there is no lb.trainer");
+  // Every character, over and over in another order; the vocabulary has one more, for those that are unknown.
+  const characters = vocabulary - 1;
+  const text = Array.from({ length: 64 * characters }, (_, n) =>
+    String.fromCharCode(0x4e00 + ((n * (1 + Math.floor(n / characters))) % characters)),
+  ).join("");
+  const trainer = await lb.trainer({
+    model: { layers, embedDim, heads, contextLength: length },
+    text,
+    validation: 0,
+    batch,
+    steps: 1e6,
+    evaluateEvery: 0,
+  });
+  const { vocabSize } = trainer.model;
+  if (vocabSize !== vocabulary) throw new Error(`the trainer has a vocabulary of ${vocabSize}, not ${vocabulary}`);
+  const steps = trainer.run();
+  return { call: () => steps.next(), dispose: () => trainer.dispose() };
 }
 
 const STORIES = "../shared/models/stories260K";

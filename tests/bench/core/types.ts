@@ -30,6 +30,8 @@ export type Calculation =
   | ({ readonly kind: "step" } & StepShape)
   /** A text of a small trained model, drawn token by token. */
   | { readonly kind: "generate"; readonly tokens: number; readonly temperature: number }
+  /** A batch through a GPT-2 and back, and one step of AdamW; positions are as many as tokens in a row. */
+  | ({ readonly kind: "training" } & TrainingShape)
   /** The machine's rate of multiply-adds, and of reading memory. */
   | { readonly kind: "multiply-add" }
   | { readonly kind: "read"; readonly bytes: number };
@@ -53,6 +55,15 @@ export interface StepShape {
   readonly positions: number;
   readonly held: number;
   readonly type: "f32" | "int8";
+}
+
+export interface TrainingShape {
+  readonly layers: number;
+  readonly embedDim: number;
+  readonly heads: number;
+  readonly vocabulary: number;
+  readonly length: number;
+  readonly batch: number;
 }
 
 export interface BenchCase {

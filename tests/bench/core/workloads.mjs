@@ -85,6 +85,14 @@ const texts = (tokens) =>
   );
 
 /**
+ * @param {import("./types.ts").TrainingShape} shape
+ * @returns {Workload[]}
+ */
+const training = (shape) => [
+  { id: "step", title: "forward, backward, AdamW", kind: "training", ...shape, contestants: "ours" },
+];
+
+/**
  * @param {number} length
  * @param {number} longer
  */
@@ -183,6 +191,12 @@ export const cases = [
     quick: texts(32),
   },
   {
+    id: "training-step",
+    title: "A training step of a GPT-2, width 256, 4 layers, 8 heads, 8 windows of 256 tokens",
+    workloads: training({ layers: 4, embedDim: 256, heads: 8, vocabulary: 256, length: 256, batch: 8 }),
+    quick: training({ layers: 1, embedDim: 32, heads: 2, vocabulary: 64, length: 32, batch: 2 }),
+  },
+  {
     id: "long-16384",
     title: "Causal attention, L = 16,384, against 64 times the time of L = 2048",
     workloads: longer(2048, 16384),
@@ -227,6 +241,14 @@ export function workOf(workload) {
       // Queries, keys, values and output are 4 · width², the MLP 8; the head is the token embedding.
       const weights = layers * 12 * embedDim * embedDim + vocabulary * embedDim;
       return { operations: 2 * weights, bytes: bytesOf(weights, type) };
+    }
+    case "training": {
+      const { layers, embedDim, vocabulary, length, batch } = workload;
+      const weights = layers * 12 * embedDim * embedDim + vocabulary * embedDim;
+      const pairs = (length * (length + 1)) / 2;
+      const forward = batch * (2 * length * weights + layers * 4 * embedDim * pairs);
+      // Each product has two gradients of its size. What is computed again on the way back does not count.
+      return { operations: 3 * forward, bytes: 4 * weights };
     }
     case "generate":
       return { operations: 0, bytes: 0, tokens: workload.tokens };

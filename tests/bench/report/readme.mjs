@@ -35,6 +35,7 @@ const texts = {
       "decode-4096": "decoding, 4096 cached keys",
       "gpt2-step": "a token of a GPT-2, 124 million weights",
       generate: "text of a model of 260,000 weights, greedy",
+      "training-step": "a training step, width 256, 4 layers, 2048 tokens",
     },
   },
   zh: {
@@ -65,6 +66,7 @@ const texts = {
       "decode-4096": "解码，缓存 4096 个键",
       "gpt2-step": "GPT-2 的一个词元，1.24 亿个权重",
       generate: "由 26 万个权重的模型生成文本，贪心",
+      "training-step": "一个训练步，宽 256，4 层，2048 个词元",
     },
   },
 };
