@@ -1,100 +1,10 @@
-// Training of whole decoders: gradients against the float64 reference, AdamW against a float64 run, R15, R20.
+// Batches through whole decoders and back: gradients against the float64 reference, R15, R19, R20.
 
-#include "lookback/training.hpp"
-
-#include "decoder_models.hpp"
 #include "lookback/parallel.hpp"
+#include "training_support.hpp"
 
 namespace lookback::test {
 namespace {
-
-constexpr TrainingPart moments[] = {TrainingPart::first_moments, TrainingPart::second_moments};
-
-/// Calls visit(slot, layer, shape) for all tensors of a decoder.
-template <typename Visit>
-void for_each_tensor(const DecoderConfig& config, Visit visit) {
-  for (int number = 0; number < decoder_slot_count; ++number) {
-    const auto slot = static_cast<DecoderSlot>(number);
-    const SlotShape shape = decoder_slot(config, slot);
-    if (shape.rows == 0) continue;
-    for (Index layer = 0; layer < (is_layer_slot(slot) ? config.layers : 1); ++layer) visit(slot, layer, shape);
-  }
-}
-
-class Trainer {
-public:
-  Trainer(Model& model, TrainingShape shape)
-      : memory_(DecoderTrainer::bytes(model.config(), shape)), trainer_(memory_.data()), model_(model) {
-    EXPECT_EQ(DecoderTrainer::create(model.config(), shape, memory_.data()), Status::ok);
-  }
-
-  double accumulate(const TrainingBatch& batch) {
-    double loss = -1;
-    EXPECT_EQ(decoder_accumulate(model_.decoder(), trainer_, batch, loss), Status::ok);
-    return loss;
-  }
-
-  [[nodiscard]] std::vector<float> read(TrainingPart part, DecoderSlot slot, Index layer) const {
-    const SlotShape shape = decoder_slot(model_.config(), slot);
-    std::vector<float> values(static_cast<std::size_t>(shape.rows * shape.columns), untouched);
-    EXPECT_EQ(decoder_read(model_.decoder(), &trainer_, part, {slot, layer, 0, shape.rows}, values.data()), Status::ok);
-    return values;
-  }
-
-  /// One part of all tensors, one after the other.
-  [[nodiscard]] std::vector<float> all(TrainingPart part) const {
-    std::vector<float> values;
-    for_each_tensor(model_.config(), [&](DecoderSlot slot, Index layer, SlotShape) {
-      const std::vector<float> own = read(part, slot, layer);
-      values.insert(values.end(), own.begin(), own.end());
-    });
-    return values;
-  }
-
-  DecoderTrainer& trainer() { return trainer_; }
-
-private:
-  Scratch memory_;
-  DecoderTrainer trainer_;
-  Model& model_;
-};
-
-/// Tokens and targets of a batch, in both of the forms that are needed.
-class Text {
-public:
-  Text(const DecoderConfig& config, std::uint32_t seed, TrainingShape shape, double scale = 1.0, bool causal = true) {
-    Random random(seed);
-    reference_.scale = scale;
-    reference_.causal = causal;
-    for (std::int32_t row = 0; row < shape.batch; ++row) {
-      std::vector<std::int32_t> tokens, targets;
-      for (std::int32_t i = 0; i < shape.length; ++i) {
-        tokens.push_back(static_cast<std::int32_t>(random.below(config.vocab_size)));
-        targets.push_back(random.chance(20) ? -1 : static_cast<std::int32_t>(random.below(config.vocab_size)));
-      }
-      reference_.tokens.push_back(tokens);
-      reference_.targets.push_back(targets);
-      tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-      targets_.insert(targets_.end(), targets.begin(), targets.end());
-    }
-  }
-
-  [[nodiscard]] TrainingBatch batch() const {
-    TrainingBatch batch;
-    batch.tokens = tokens_.data();
-    batch.targets = targets_.data();
-    batch.causal = reference_.causal;
-    batch.gradient_scale = static_cast<float>(reference_.scale);
-    return batch;
-  }
-  [[nodiscard]] const reference::TrainingText& reference() const { return reference_; }
-  std::vector<std::int32_t>& tokens() { return tokens_; }
-  std::vector<std::int32_t>& targets() { return targets_; }
-
-private:
-  std::vector<std::int32_t> tokens_, targets_;
-  reference::TrainingText reference_;
-};
 
 std::vector<DecoderConfig> families() {
   DecoderConfig untied = gpt2();
@@ -191,81 +101,6 @@ TEST(training, targets_of_minus_one_count_neither_in_the_loss_nor_in_the_gradien
   for (const float gradient : trainer.all(TrainingPart::gradients)) ASSERT_EQ(gradient, 0.0F);
 }
 
-/// AdamW as in the paper, in float64, without a line of the core.
-struct ReferenceAdamW {
-  std::vector<double> weights, first, second;
-
-  void step(const std::vector<float>& gradients, double factor, int number, double rate, double decay) {
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      const double g = gradients[i] * factor;
-      first[i] = 0.9 * first[i] + 0.1 * g;
-      second[i] = 0.95 * second[i] + 0.05 * g * g;
-      const double m = first[i] / (1 - std::pow(0.9, number));
-      const double v = second[i] / (1 - std::pow(0.95, number));
-      weights[i] -= rate * (m / (std::sqrt(v) + 1e-8) + decay * weights[i]);
-    }
-  }
-};
-
-TEST(training, adamw_follows_a_float64_run_for_20_steps_and_decays_matrices_only) {
-  Model model(gpt2(), 11);
-  const DecoderConfig& config = model.config();
-  Trainer trainer(model, {1, 8});
-  std::map<std::pair<DecoderSlot, Index>, ReferenceAdamW> expected;
-  for (const auto& [key, values] : model.tensors()) {
-    expected[key] = {
-        {values.begin(), values.end()}, std::vector<double>(values.size()), std::vector<double>(values.size())};
-  }
-  for (int number = 1; number <= 20; ++number) {
-    const Text text(config, static_cast<std::uint32_t>(number), {1, 8}, 0.125);
-    trainer.accumulate(text.batch());
-    double squares = 0;
-    for (const float gradient : trainer.all(TrainingPart::gradients))
-      squares += static_cast<double>(gradient) * gradient;
-    const double norm = std::sqrt(squares);
-    const double max_norm = number > 10 ? 0.3 : 0.0;
-    const double factor = max_norm > 0 && norm > max_norm ? max_norm / norm : 1.0;
-    if (number > 10) EXPECT_LT(factor, 1.0) << "the second half is to be clipped";
-    for (auto& [key, run] : expected) {
-      const bool is_matrix = decoder_slot(config, key.first).columns > 1;
-      run.step(trainer.read(TrainingPart::gradients, key.first, key.second), factor, number, 0.01,
-               is_matrix ? 0.1 : 0.0);
-    }
-    double found_norm = 0;
-    const DecoderStep step{{number, 0.01F, 0.9F, 0.95F, 1e-8F, 0.1F}, static_cast<float>(max_norm)};
-    ASSERT_EQ(decoder_update(model.decoder(), trainer.trainer(), step, found_norm), Status::ok);
-    EXPECT_NEAR(found_norm, norm, 1e-6 * norm);
-    for (const float gradient : trainer.all(TrainingPart::gradients)) ASSERT_EQ(gradient, 0.0F);
-  }
-  for (const auto& [key, run] : expected) {
-    // A step is of the size of the rate, and its error that of a quotient of small numbers.
-    EXPECT_TRUE(all_near(trainer.read(TrainingPart::weights, key.first, key.second), run.weights, 2e-5));
-    EXPECT_TRUE(all_near(trainer.read(TrainingPart::first_moments, key.first, key.second), run.first, 1e-6));
-    EXPECT_TRUE(all_near(trainer.read(TrainingPart::second_moments, key.first, key.second), run.second, 1e-6));
-  }
-}
-
-TEST(training, a_gradient_that_is_not_finite_takes_no_step) {
-  Model model(llama(), 12);
-  Trainer trainer(model, {1, 4});
-  const Text text(model.config(), 13, {1, 4});
-  TrainingBatch batch = text.batch();
-  batch.gradient_scale = 3e38F;
-  trainer.accumulate(batch);
-  trainer.accumulate(batch);
-  const std::vector<float> before = trainer.all(TrainingPart::weights);
-  double norm = 0;
-  EXPECT_EQ(decoder_update(model.decoder(), trainer.trainer(), {}, norm), Status::not_finite);
-  EXPECT_FALSE(std::isfinite(norm));
-  EXPECT_TRUE(all_same_bits(trainer.all(TrainingPart::weights), before));
-  for (const TrainingPart part : moments) {
-    for (const float moment : trainer.all(part)) ASSERT_EQ(moment, 0.0F);
-  }
-  decoder_zero_gradients(trainer.trainer());
-  trainer.accumulate(text.batch());
-  EXPECT_EQ(decoder_update(model.decoder(), trainer.trainer(), {}, norm), Status::ok);
-}
-
 /// Two steps on as many threads; weights and moments afterwards.
 std::vector<float> trained(const DecoderConfig& config, TrainingShape shape, Index threads) {
   set_threads(threads);
@@ -297,26 +132,6 @@ TEST(training, R15_every_number_of_threads_gives_the_same_bits) {
     const TrainingShape shape{3, std::min(tried.context_length, 130)};
     const std::vector<float> expected = trained(tried, shape, 1);
     for (const Index threads : {2, 3, 4}) EXPECT_TRUE(all_same_bits(trained(tried, shape, threads), expected));
-  }
-}
-
-TEST(training, weights_and_moments_come_out_as_they_went_in) {
-  for (const DecoderConfig& config : {gpt2(), llama()}) {
-    Model model(config, 15);
-    Trainer trainer(model, {1, 3});
-    for (const auto& [key, values] : model.tensors()) {
-      EXPECT_TRUE(all_same_bits(trainer.read(TrainingPart::weights, key.first, key.second), values));
-      const SlotShape shape = decoder_slot(config, key.first);
-      for (const TrainingPart part : moments) {
-        for (Index row = 0; row < shape.rows; row += 5) {
-          ASSERT_EQ(decoder_write_moments(trainer.trainer(), part,
-                                          {key.first, key.second, row, std::min<Index>(5, shape.rows - row)},
-                                          values.data() + row * shape.columns),
-                    Status::ok);
-        }
-        EXPECT_TRUE(all_same_bits(trainer.read(part, key.first, key.second), values));
-      }
-    }
   }
 }
 
