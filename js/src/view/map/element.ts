@@ -326,7 +326,13 @@ export class AttentionMap extends AttentionElement {
       "text/html": new Blob([html], { type: "text/html" }),
       "text/plain": new Blob([html], { type: "text/plain" }),
     };
-    await navigator.clipboard.write([new ClipboardItem(types)]);
+    try {
+      await navigator.clipboard.write([new ClipboardItem(types)]);
+    } catch {
+      // A page without the right to write there, or without https, has a file instead.
+      saveFile(types["text/html"], "attention.html");
+      return;
+    }
     this.announce(this.words.copied);
   }
 }
