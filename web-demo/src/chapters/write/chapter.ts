@@ -12,7 +12,7 @@ import { LookView, PromptView, RunView, SamplingView } from "./controls-view";
 import { en, type WriteMessages } from "./locales/en";
 import { zh } from "./locales/zh";
 import { ModelView } from "./model-view";
-import { BUNDLED_NAMES } from "./models";
+import { BUNDLED_NAMES, MODEL_OF } from "./models";
 import { commandOf, readSettings, writeSettings } from "./settings";
 import { TextView } from "./text-view";
 import { TokenView } from "./token-view";
@@ -40,12 +40,16 @@ class WriteChapter implements MountedChapter {
     const settings = readSettings(context.parameters, this.#t.prompt.text);
     this.#writer = new Writer(settings, () => this.#later());
     this.#build();
-    const bundled = BUNDLED_NAMES.find((name) => name === settings.model) ?? BUNDLED_NAMES[0];
-    if (bundled) void this.#writer.load({ bundled });
+    const bundled = BUNDLED_NAMES.find((name) => name === settings.model) ?? MODEL_OF[context.lang];
+    void this.#writer.load({ bundled });
   }
 
   get #t(): WriteMessages {
     return MESSAGES[this.#lang];
+  }
+
+  get #isBundled(): boolean {
+    return BUNDLED_NAMES.includes(this.#writer.state.modelName);
   }
 
   unmount(): void {
@@ -57,7 +61,11 @@ class WriteChapter implements MountedChapter {
     const { prompt } = this.#writer.state.settings;
     const isOurs = prompt === this.#t.prompt.text;
     this.#lang = lang;
-    if (isOurs && !this.#writer.tree.end) this.#writer.change({ prompt: this.#t.prompt.text });
+    // Who has begun something keeps it; else the other language's model begins with its own words.
+    if (isOurs && !this.#writer.tree.end && this.#writer.state.settings.model === null && this.#isBundled) {
+      this.#writer.change({ prompt: this.#t.prompt.text });
+      void this.#writer.load({ bundled: MODEL_OF[lang] });
+    }
     this.#build();
   }
 

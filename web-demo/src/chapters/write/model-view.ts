@@ -19,11 +19,11 @@ export class ModelView {
     this.#writer = writer;
     this.#t = t;
     this.#bundled = choice<string>({ label: t.bundled }, (bundled) => {
+      if (bundled === "") return this.show();
       writer.change({ model: bundled });
       void writer.load({ bundled });
     });
-    this.#bundled.offer([{ value: "", label: "—" }, ...BUNDLED_NAMES.map((name) => ({ value: name, label: name }))]);
-    this.#bundled.element.hidden = BUNDLED_NAMES.length === 0;
+    this.#bundled.offer([{ value: "", label: t.own }, ...BUNDLED_NAMES.map((name) => ({ value: name, label: name }))]);
     this.#progress.setAttribute("aria-label", t.legend);
     this.element = h(
       "section",

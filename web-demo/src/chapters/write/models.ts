@@ -1,17 +1,24 @@
 /** Where models come from: the package, or files that the reader drops. */
 import type { ModelSource } from "lookback/model";
+import type { Lang } from "../../app/state";
 import type { Source } from "./protocol";
 
-/** Modules of the package; a bundler follows them because they are written out. */
-const BUNDLED: Readonly<Record<string, () => Promise<{ default: ModelSource }>>> = {};
+/** Modules of the package, one for each model; a bundler follows them because they are written out. */
+const BUNDLED: Readonly<Record<string, () => Promise<ModelSource>>> = {
+  "english-prose": async () => (await import("lookback/models/english-prose")).englishProse,
+  "tang-verse": async () => (await import("lookback/models/tang-verse")).tangVerse,
+};
 
 export const BUNDLED_NAMES: readonly string[] = Object.keys(BUNDLED);
 
+/** The model that writes a language. */
+export const MODEL_OF: Readonly<Record<Lang, string>> = { en: "english-prose", zh: "tang-verse" };
+
 export async function openSource(source: Source): Promise<ModelSource> {
   if ("files" in source) return sourceOf(source.files);
-  const load = BUNDLED[source.bundled];
-  if (!load) throw new Error(`There is no model ${source.bundled}; there are: ${BUNDLED_NAMES.join(", ")}.`);
-  return (await load()).default;
+  const open = BUNDLED[source.bundled];
+  if (!open) throw new Error(`There is no model ${source.bundled}; there are: ${BUNDLED_NAMES.join(", ")}.`);
+  return open();
 }
 
 /** llama2.c's two .bin files, of which the tokenizer is the smaller one, or the files of a folder of Hugging Face. */

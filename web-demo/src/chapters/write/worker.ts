@@ -2,7 +2,18 @@
 import { createLookback, type Lookback } from "lookback";
 import { type GenerationStep, loadDecoder, type Model, type StepWeights } from "lookback/model";
 import { openSource } from "./models";
-import type { FromWorker, Look, ModelFacts, Order, Questions, ReadText, Sampling, ToWorker, Written } from "./protocol";
+import type {
+  FromWorker,
+  Look,
+  ModelFacts,
+  Order,
+  Questions,
+  ReadText,
+  Sampling,
+  Source,
+  ToWorker,
+  Written,
+} from "./protocol";
 
 /** The page's end of the line; the compiler knows this file as a page's. */
 const line = self as unknown as {
@@ -18,6 +29,8 @@ const CHUNK = 32;
 let engine: Promise<Lookback> | undefined;
 let model: Model | undefined;
 let writing: Writing | undefined;
+let loading = new AbortController();
+let reading: Promise<void> = Promise.resolve();
 let look: Look = { layer: null, head: null };
 
 const pause = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
@@ -34,7 +47,21 @@ function loaded(): Model {
   return model;
 }
 
-async function load({ source }: { source: Questions["load"]["ask"]["source"] }): Promise<ModelFacts> {
+/** One model after another: who chooses a second one while the first is being read wants that no more. */
+function load({ source }: Questions["load"]["ask"]): Promise<ModelFacts> {
+  loading.abort();
+  loading = new AbortController();
+  const { signal } = loading;
+  const next = reading.then(() => loadNow(source, signal));
+  reading = next.then(
+    () => {},
+    () => {}, // the page is told
+  );
+  return next;
+}
+
+async function loadNow(source: Source, signal: AbortSignal): Promise<ModelFacts> {
+  signal.throwIfAborted();
   writing?.stop();
   writing = undefined;
   engine ??= createLookback();
@@ -43,6 +70,7 @@ async function load({ source }: { source: Questions["load"]["ask"]["source"] }):
   model = undefined;
   let told = 0;
   model = await loadDecoder(lb, await openSource(source), {
+    signal,
     onProgress({ loaded, total }) {
       if (performance.now() - told < MESSAGE_MS) return;
       told = performance.now();

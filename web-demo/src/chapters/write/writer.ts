@@ -33,6 +33,8 @@ export class Writer {
   /** The text under way in the worker; it is old once the tree's text, or the way to choose, is another. */
   #run = 0;
   #isOpen = false;
+  /** Models that were asked for: an older one is no longer wanted. */
+  #loads = 0;
   /** The prompt that the tree's text began with. */
   #given: string | null = null;
 
@@ -80,15 +82,19 @@ export class Writer {
     this.#leave();
     this.tree.clear();
     this.#given = null;
-    this.#set({ phase: "loading", model: null, loaded: 0, modelError: null, error: null, kept: null, pointed: null });
+    const load = ++this.#loads;
+    const modelName = sourceName(source);
+    const nothing = { modelError: null, error: null, kept: null, pointed: null };
+    this.#set({ phase: "loading", model: null, modelName, loaded: 0, ...nothing });
     try {
       const model = await this.#client.ask("load", { source });
+      if (load !== this.#loads) return;
       const { look } = this.#state.settings;
       const exists = (value: number | null, count: number) => (value !== null && value < count ? value : null);
-      this.#set({ phase: "ready", model, modelName: sourceName(source), finish: null, tokensPerSecond: 0 });
+      this.#set({ phase: "ready", model, finish: null, tokensPerSecond: 0 });
       this.look({ layer: exists(look.layer, model.layers), head: exists(look.head, model.heads) });
     } catch (error) {
-      this.#set({ phase: "no-model", modelError: messageOf(error) });
+      if (load === this.#loads) this.#set({ phase: "no-model", modelName: "", modelError: messageOf(error) });
     }
   }
 
