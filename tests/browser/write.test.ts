@@ -22,6 +22,13 @@ const withBrowser = chromium ? describe : describe.skip;
 const CONFIG = { model_type: "gpt2", vocab_size: VOCABULARY, n_embd: 32, n_head: 4, n_layer: 3, n_positions: 256 };
 const PROMPT = "once upon the hill";
 
+/** What the command prints as JSON. */
+interface Told {
+  readonly promptIds: readonly number[];
+  readonly ids: readonly number[];
+  readonly text: string;
+}
+
 /** The page draws when its turn comes. */
 async function eventually(check: () => Promise<void>): Promise<void> {
   const end = performance.now() + 20_000;
@@ -64,7 +71,12 @@ withBrowser("the chapter Write", () => {
 
   async function load({ page }: Reader): Promise<void> {
     await page.locator('.model-choice input[type="file"]').first().setInputFiles(files());
-    await page.waitForSelector('.run-status[data-phase="ready"]');
+    // Files without a folder have no name.
+    await page.waitForFunction(
+      () =>
+        document.querySelector(".model-facts")?.textContent?.startsWith(".") &&
+        document.querySelector<HTMLElement>(".run-status")?.dataset.phase === "ready",
+    );
   }
 
   async function writing(
@@ -103,29 +115,58 @@ withBrowser("the chapter Write", () => {
       })),
     );
 
+  /** The command that the page names, with a model in the place of the one that it names, run with the page's variant. */
+  async function inTerminal({ page }: Reader, name: string, prompt: string, place: string): Promise<Told> {
+    const variant = (await page.locator(".model-facts").getAttribute("data-variant")) as "simd" | "relaxed";
+    const node = testNode(variant);
+    if (!node) throw new Error(`no Node.js here runs the variant ${variant}`);
+    const command = (await page.locator(".terminal code").textContent()) ?? "";
+    const start = `npx lookback generate ${name} "${prompt}" `;
+    expect(command.slice(0, start.length)).toBe(start);
+    const options = command.slice(start.length).split(" ");
+    const told = execFileSync(
+      node,
+      [join(root, "dist/cli/lookback.js"), "generate", place, prompt, ...options, "--json"],
+      { env: { ...process.env, NODE_OPTIONS: "" } },
+    );
+    return JSON.parse(told.toString()) as Told;
+  }
+
   test("R15: the text is the one that npx lookback generate writes with the same seed and variant", () =>
     writing({ t: "0.9", k: "40", p: "0.9", seed: "7", n: "60", pace: "full" }, async (reader) => {
       const { page } = reader;
       await press(reader, "Write");
       await hasLength(reader, promptLength() + 60);
-      const variant = (await page.locator(".model-facts").getAttribute("data-variant")) as "simd" | "relaxed";
-      const node = testNode(variant);
-      if (!node) throw new Error(`no Node.js here runs the variant ${variant}`);
-      const command = (await page.locator(".terminal code").textContent()) ?? "";
-      expect(command).toBe(
-        `npx lookback generate . "${PROMPT}" --temperature 0.9 --top-k 40 --top-p 0.9 --seed 7 --max-tokens 60`,
+      expect(await page.locator(".terminal code").textContent()).toContain(
+        "--temperature 0.9 --top-k 40 --top-p 0.9 --seed 7 --max-tokens 60",
       );
-      const [, options = ""] = command.split(`"${PROMPT}" `);
-      const told = execFileSync(
-        node,
-        [join(root, "dist/cli/lookback.js"), "generate", folder, PROMPT, ...options.split(" "), "--json"],
-        { env: { ...process.env, NODE_OPTIONS: "" } },
-      );
-      const { promptIds, ids: written, text } = JSON.parse(told.toString()) as Record<string, unknown>;
-      await textIs(reader, [...(promptIds as number[]), ...(written as number[])]);
+      const told = await inTerminal(reader, ".", PROMPT, folder);
+      await textIs(reader, [...told.promptIds, ...told.ids]);
       await press(reader, "Edit the text");
-      expect(await page.locator(".beginning textarea").inputValue()).toBe(`${PROMPT}${text}`.replaceAll("\r", "\n"));
+      expect(await page.locator(".beginning textarea").inputValue()).toBe(
+        `${PROMPT}${told.text}`.replaceAll("\r", "\n"),
+      );
     }));
+
+  test.each([
+    ["en", "english-prose", "Once upon a time", "Write"],
+    ["zh", "tang-verse", "明月", "开始写"],
+  ] as const)(
+    "R15: in %s the package's %s writes at once, what the command writes",
+    async (lang, name, prompt, write) => {
+      const reader = await openPage(stand, `#lang=${lang}&chapter=write&pace=full&n=40`);
+      try {
+        await reader.page.waitForSelector('.run-status[data-phase="ready"]', { timeout: 60_000 });
+        await press(reader, write);
+        await reader.page.waitForSelector('.run-status[data-phase="ended"]');
+        const told = await inTerminal(reader, name, prompt, name);
+        await textIs(reader, [...told.promptIds, ...told.ids]);
+        expect(reader.complaints).toEqual([]);
+      } finally {
+        await reader.close();
+      }
+    },
+  );
 
   test("pausing and single tokens change nothing of the text: its draws go on where they were", () =>
     writing({ seed: "5", n: "24", pace: "full" }, async (reader) => {
