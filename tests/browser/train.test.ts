@@ -92,7 +92,7 @@ withBrowser("the chapter Train", () => {
       execFileSync(
         node,
         [join(root, "dist/cli/lookback.js"), "train", corpus, "--out", out, ...options, "--variant", variant, "--json"],
-        { env: { ...process.env, NODE_OPTIONS: "" } },
+        { env: { ...process.env, NODE_OPTIONS: "" }, stdio: ["ignore", "pipe", "pipe"] },
       );
       const curve = readFileSync(join(out, "loss.csv"), "utf8").trim().split("\n").slice(1);
       expect(curve).toHaveLength(20);

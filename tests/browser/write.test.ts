@@ -127,7 +127,7 @@ withBrowser("the chapter Write", () => {
     const told = execFileSync(
       node,
       [join(root, "dist/cli/lookback.js"), "generate", place, prompt, ...options, "--json"],
-      { env: { ...process.env, NODE_OPTIONS: "" } },
+      { env: { ...process.env, NODE_OPTIONS: "" }, stdio: ["ignore", "pipe", "pipe"] },
     );
     return JSON.parse(told.toString()) as Told;
   }
