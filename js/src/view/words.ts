@@ -49,6 +49,17 @@ export interface Words {
   steps: Record<"raw" | "scaled" | "masked" | "weights", { title: string; how: string }>;
   visible: string;
   range: (from: string, to: string) => string;
+  overview: string;
+  overviewHelp: string;
+  tiles: string;
+  tilesHelp: string;
+  /** The chosen queries, where none is. */
+  chooseTokens: string;
+  text: string;
+  textHelp: string;
+  lookTo: (token: string, amounts: string) => string;
+  lookFrom: (token: string, amounts: string) => string;
+  and: string;
 }
 
 const english: Words = {
@@ -100,6 +111,16 @@ const english: Words = {
   },
   visible: "visible",
   range: (from, to) => `${from} to ${to}`,
+  overview: "Layers and heads",
+  overviewHelp: "Arrow keys move from head to head, Enter shows one alone, Shift and Enter adds one or takes it away.",
+  tiles: "Heads",
+  tilesHelp: "A click turns a head on or off, a double click shows it alone.",
+  chooseTokens: "Point at a token, or choose several",
+  text: "Attention in the text",
+  textHelp: "Arrow keys move from token to token, Enter chooses one, Shift and Enter several, Escape releases.",
+  lookTo: (token, amounts) => `${token} looks at ${amounts}`,
+  lookFrom: (token, amounts) => `${token} is looked at by ${amounts}`,
+  and: ", ",
 };
 
 const chinese: Words = {
@@ -151,6 +172,16 @@ const chinese: Words = {
   },
   visible: "可见",
   range: (from, to) => `${from} 到 ${to}`,
+  overview: "各层各头",
+  overviewHelp: "方向键逐头移动,回车只看一个头,Shift 加回车增减一个头。",
+  tiles: "头",
+  tilesHelp: "单击开关一个头,双击只看这一个头。",
+  chooseTokens: "指向一个词元,或选中多个",
+  text: "文本中的注意力",
+  textHelp: "方向键逐词元移动,回车选中,Shift 加回车选多个,Esc 解除。",
+  lookTo: (token, amounts) => `${token} 看向 ${amounts}`,
+  lookFrom: (token, amounts) => `看向 ${token} 的有 ${amounts}`,
+  and: "、",
 };
 
 /** Chinese for zh in whatever form, else English. */
