@@ -202,6 +202,7 @@ export abstract class AttentionElement extends Base {
     join(this);
     if (this.#input === undefined) this.#readInline();
     this.#takeOver();
+    this.#handOn();
     this.requestUpdate();
   }
 
@@ -315,6 +316,12 @@ export abstract class AttentionElement extends Base {
     if (leader instanceof AttentionElement && leader.#input !== undefined) this.data = leader.#input;
   }
 
+  #handOn(): void {
+    if (this.#input === undefined) return;
+    for (const follower of followersOf(this))
+      if (follower instanceof AttentionElement && follower.#input !== this.#input) follower.data = this.#input;
+  }
+
   #reflect(name: string, value: string | null): void {
     if (value === null) this.removeAttribute(name);
     else this.setAttribute(name, value);
@@ -324,7 +331,7 @@ export abstract class AttentionElement extends Base {
     this.#input = input;
     this.#stale = true;
     this.#failure = null;
-    for (const follower of followersOf(this)) if (follower instanceof AttentionElement) follower.data = input;
+    this.#handOn();
     this.requestUpdate();
   }
 

@@ -35,7 +35,6 @@ export class AttentionHeads extends AttentionElement {
 
   readonly #overview = new Overview({
     choose: (layer, head, more) => this.#pick(layer, head, more),
-    drawn: () => this.dispatchEvent(new Event("attention-drawn")),
   });
   readonly #tiles = new Tiles((heads) => this.#turn(this.layer, heads));
   readonly #columns = new Columns({
@@ -151,6 +150,7 @@ export class AttentionHeads extends AttentionElement {
 
   #ready(): Attention {
     this.flush();
+    this.#overview.finish();
     return this.#attention ?? refuse("there is nothing to export: the element has no attention to show.");
   }
 

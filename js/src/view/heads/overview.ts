@@ -22,8 +22,6 @@ export interface OverviewSettings {
 
 export interface OverviewHost {
   choose(layer: number, head: number, more: boolean): void;
-  /** A matrix has been drawn that was not yet. */
-  drawn(): void;
 }
 
 const WIDEST = 96;
@@ -53,8 +51,9 @@ export class Overview {
     this.element.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  get isComplete(): boolean {
-    return this.#pending.length === 0;
+  /** Draws what is still to be drawn. */
+  finish(): void {
+    if (this.#pending.length > 0) this.#draw(Number.POSITIVE_INFINITY);
   }
 
   /** The pictures, layer by layer. */
@@ -74,7 +73,7 @@ export class Overview {
       this.#pixels = pixels;
       this.#build(attention, size, words);
       this.#pending = this.#cells.flatMap((row, l) => row.map((_, head): [number, number] => [l, head]));
-      this.#draw();
+      this.#draw(SLICE);
     }
     this.element.setAttribute("aria-label", words.overview);
     this.element.setAttribute("aria-description", words.overviewHelp);
@@ -130,17 +129,18 @@ export class Overview {
   }
 
   /** A slice of what is still to be drawn, and the rest with the next frame. */
-  #draw(): void {
+  #draw(milliseconds: number): void {
     cancelAnimationFrame(this.#frame);
-    const deadline = performance.now() + SLICE;
+    this.element.setAttribute("aria-busy", "true");
+    const deadline = performance.now() + milliseconds;
     while (this.#pending.length > 0) {
       const [layer, head] = this.#pending.shift()!;
       this.#thumbnail(layer, head);
       if (performance.now() < deadline) continue;
-      this.#frame = requestAnimationFrame(() => this.#draw());
+      this.#frame = requestAnimationFrame(() => this.#draw(SLICE));
       return;
     }
-    this.#host.drawn();
+    this.element.removeAttribute("aria-busy");
   }
 
   #thumbnail(layer: number, head: number): void {

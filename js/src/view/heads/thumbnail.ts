@@ -35,8 +35,7 @@ export function thumbnailOf(
       const value = matrix[from + column]!;
       const at = to + columnOf[column]!;
       if (signed) data[at] = stronger(data[at]!, value);
-      // Not "value > …": a NaN stays.
-      else if (!(value <= data[at]!)) data[at] = value;
+      else if (value > data[at]! || Number.isNaN(value)) data[at] = value;
     }
   }
   return { rows: height, columns: width, data };

@@ -10,8 +10,9 @@ import { detailOf } from "../map/readout.js";
 import { SCALES, type ScaleKind, Shades } from "../map/shades.js";
 import { pngOfScene, type Scene, svgOfScene } from "../marks.js";
 import { refuse } from "../numbers.js";
+import type { Token } from "../tokens.js";
 import { headName, quote } from "../words.js";
-import { Flow } from "./flow.js";
+import { Flow, settingOf } from "./flow.js";
 import { curveOf, drawLinks, type Link, sceneOf } from "./picture.js";
 import { type Sides, sidesOf, targetsOf } from "./sides.js";
 import { TEXT_STYLES } from "./styles.js";
@@ -19,6 +20,8 @@ import { TEXT_STYLES } from "./styles.js";
 /** So many of the strongest are named below the text. */
 const NAMED = 5;
 const LINEAR_KEYS = 64;
+
+const nameOf = (token: Token | undefined): string => (token ? settingOf(token).shown : "");
 
 interface Choice {
   /** Which of the texts, and which of its tokens. */
@@ -287,13 +290,13 @@ export class AttentionText extends AttentionElement {
       return;
     }
     const { choice, side, amounts, targets, sides } = looks;
-    const names = choice.tokens.map((token) => bdi(side.tokens[token]?.label ?? ""));
+    const names = choice.tokens.map((token) => bdi(nameOf(side.tokens[token])));
     const arrow = h("span", { class: "arrow", "aria-hidden": "true" }, side.direction === "from" ? "→" : "←");
     const found = strongest(amounts, { count: NAMED }).map((place) =>
       h(
         "span",
         {},
-        bdi(sides[targets.side]?.tokens[targets.tokens[place] ?? -1]?.label ?? ""),
+        bdi(nameOf(sides[targets.side]?.tokens[targets.tokens[place] ?? -1])),
         " ",
         h("strong", {}, this.#amount(looks.attention, amounts[place] ?? 0, choice.tokens.length)),
       ),
@@ -316,10 +319,10 @@ export class AttentionText extends AttentionElement {
     if (!looks) return;
     const { choice, side, amounts, targets, sides, attention } = looks;
     const { words } = this;
-    const names = choice.tokens.map((token) => quote(side.tokens[token]?.label ?? "")).join(words.and);
+    const names = choice.tokens.map((token) => quote(nameOf(side.tokens[token]))).join(words.and);
     const found = strongest(amounts, { count: 3 }).map(
       (place) =>
-        `${quote(sides[targets.side]?.tokens[targets.tokens[place] ?? -1]?.label ?? "")} ${this.#amount(attention, amounts[place] ?? 0, choice.tokens.length)}`,
+        `${quote(nameOf(sides[targets.side]?.tokens[targets.tokens[place] ?? -1]))} ${this.#amount(attention, amounts[place] ?? 0, choice.tokens.length)}`,
     );
     this.announce((side.direction === "from" ? words.lookTo : words.lookFrom)(names, found.join(words.and)));
   }

@@ -2,7 +2,7 @@ export const TEXT_STYLES = `
 .content { display: grid; gap: 10px; grid-template-columns: minmax(0, 1fr); }
 .texts { display: grid; gap: 18px; max-height: var(--attention-text-height, none); overflow-y: auto; padding: 26px 6px 6px; position: relative; }
 .texts.two { grid-template-columns: repeat(auto-fit, minmax(min(100%, 280px), 1fr)); }
-.side { align-content: start; display: grid; gap: 4px; min-width: 0; }
+.side { align-content: start; display: grid; gap: 18px; min-width: 0; }
 .side h3 { color: var(--_muted); font-size: 12px; font-weight: 600; margin: 0; }
 .text {
   border-radius: 4px;
