@@ -18,7 +18,12 @@ const shared = {
     // A test helper may be imported by the name its JavaScript would have.
     "^(\\.{1,2}/.*)\\.js$": ["$1.js", "$1.ts"],
   },
-  modulePathIgnorePatterns: ["<rootDir>/build/", "<rootDir>/tests/nodes/node_modules/", "<rootDir>/tests/package/"],
+  modulePathIgnorePatterns: [
+    "<rootDir>/build/",
+    "<rootDir>/tests/nodes/node_modules/",
+    "<rootDir>/tests/package/",
+    "<rootDir>/tests/frameworks/",
+  ],
 };
 
 /** @type {import("jest").Config} */

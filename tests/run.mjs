@@ -43,6 +43,7 @@ const runs = [
   ),
   ["bench", () => nodeTest(system, testFiles("tests/bench"))],
   ["package", () => nodeTest(system, testFiles("tests/package"))],
+  ["frameworks", () => nodeTest(system, testFiles("tests/frameworks"))],
   ["browser", () => jest(system, "browser")],
 ];
 

@@ -27,6 +27,7 @@ const verbs = {
   async test(args) {
     const { installNodes } = await import("./nodes.mjs");
     await installNodes();
+    await installPackages(join(root, "tests/frameworks"), "the frameworks of the examples");
     await prepared({ purposes: ["build", "test"], cppTests: true, bench: true });
     return node([join(root, "tests/run.mjs"), ...args]);
   },
