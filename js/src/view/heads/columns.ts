@@ -46,7 +46,6 @@ export class Columns {
   readonly #keys = h("div", { class: "list keys", role: "list" });
   readonly #tall = h("div", { class: "tall" }, this.#picture, this.#queries, this.#keys);
   #state: ColumnsState | null = null;
-  #words: Words | null = null;
   #places: LooksPlaces | null = null;
   #frame = 0;
 
@@ -74,7 +73,6 @@ export class Columns {
 
   show(state: ColumnsState, words: Words): void {
     this.#state = state;
-    this.#words = words;
     const { attention, tallest } = state;
     const rows = Math.max(attention.queryLength + offsetOf(attention), attention.keyLength);
     const height = Math.min(rows * ROW, tallest);
@@ -138,9 +136,8 @@ export class Columns {
 
   #draw(): void {
     const state = this.#state;
-    const words = this.#words;
     const width = this.element.clientWidth;
-    if (!state || !words || width === 0) return;
+    if (!state || width === 0) return;
     const { attention, look, heads } = state;
     const context = this.#canvas.getContext("2d")!;
     context.font = `400 ${FONT}px ${look.font}`;
@@ -176,11 +173,11 @@ export class Columns {
     this.#canvas.style.height = `${height}px`;
     context.setTransform(density, 0, 0, density, 0, 0);
     drawMarks(context, looksMarks(this.#looks(state), this.#places), look.font);
-    this.#fill(state, words);
+    this.#fill(state);
   }
 
   /** The names of the rows in sight and a few beside them. */
-  #fill(state: ColumnsState, words: Words): void {
+  #fill(state: ColumnsState): void {
     const { attention, chosen, at, amount } = state;
     const { first, last } = this.#inSight();
     const offset = offsetOf(attention);
@@ -230,7 +227,6 @@ export class Columns {
     if (at !== null && queries.some(({ id }) => id === `${this.#id}-${at}`))
       this.#queries.setAttribute("aria-activedescendant", `${this.#id}-${at}`);
     else this.#queries.removeAttribute("aria-activedescendant");
-    this.#keys.setAttribute("aria-description", words.weight);
   }
 
   #queryOf(event: Event): number | null {

@@ -1,4 +1,6 @@
 /** <attention-heads>: all layers and heads at a glance, and how the heads of one layer look from token to token. */
+
+import { Bar } from "../controls.js";
 import type { Attention, HeadChoice } from "../data.js";
 import { h } from "../dom.js";
 import { AttentionElement } from "../element.js";
@@ -10,6 +12,7 @@ import { detailOf } from "../map/readout.js";
 import { SCALES, type ScaleKind } from "../map/shades.js";
 import { type Mark, pngOfScene, type Scene, svgOfScene } from "../marks.js";
 import { refuse } from "../numbers.js";
+import { TableTwin } from "../table.js";
 import { headName, quote } from "../words.js";
 import { Columns } from "./columns.js";
 import { Overview } from "./overview.js";
@@ -30,6 +33,7 @@ export class AttentionHeads extends AttentionElement {
     "scale",
     "value-weighted",
     "max-height",
+    "hide-toolbar",
   ];
   static override styles = HEADS_STYLES;
 
@@ -43,13 +47,19 @@ export class AttentionHeads extends AttentionElement {
     release: () => this.#release(),
   });
   readonly #readout = h("div", { part: "readout", class: "readout" });
+  readonly #table = new TableTwin();
+  readonly #bar = new Bar(this, (open) => {
+    this.#table.open = open;
+    this.requestUpdate();
+  });
   #attention: Attention | null = null;
   #chosen: readonly number[] = [];
   #at: number | null = null;
 
   constructor() {
     super();
-    this.content.append(this.#overview.element, this.#tiles.element, this.#columns.element, this.#readout);
+    const foot = h("div", { class: "foot" }, this.#readout, this.#bar.element);
+    this.content.append(this.#overview.element, this.#tiles.element, this.#columns.element, foot, this.#table.element);
   }
 
   /** Default: all heads of the layer. */
@@ -82,6 +92,13 @@ export class AttentionHeads extends AttentionElement {
   }
   set valueWeighted(weighted: boolean) {
     this.toggleAttribute("value-weighted", weighted);
+  }
+
+  get hideToolbar(): boolean {
+    return this.hasAttribute("hide-toolbar");
+  }
+  set hideToolbar(hide: boolean) {
+    this.toggleAttribute("hide-toolbar", hide);
   }
 
   /** The queries whose looks are added up. */
@@ -136,6 +153,9 @@ export class AttentionHeads extends AttentionElement {
       this.#overview.show(attention, settings, this.content.clientWidth, words);
     }
     this.#tiles.show(attention, on, colours, words);
+    this.#bar.element.hidden = this.hideToolbar;
+    this.#bar.show(words, this.#table.open);
+    if (this.#table.open) this.#table.show(attention, this.#matrix(attention), words, this.#title(attention));
     if (this.label) this.content.setAttribute("aria-label", this.label);
     this.#showTokens();
   }

@@ -1,29 +1,36 @@
+import { CONTROL_STYLES } from "../controls.js";
+
 export const HEADS_STYLES = `
+${CONTROL_STYLES}
+.foot { align-items: start; display: flex; flex-wrap: wrap; gap: 6px 16px; justify-content: space-between; }
+.foot .readout { flex: 1 1 260px; }
+.bar { display: flex; font-size: 13px; gap: 4px; }
 .content { display: grid; gap: 14px; grid-template-columns: minmax(0, 1fr); }
 .overview { display: grid; gap: 3px; justify-content: start; }
 .row { display: contents; }
 .overview .name { align-self: center; color: var(--_muted); font-size: 11px; font-variant-numeric: tabular-nums; padding-inline-end: 5px; text-align: end; }
 .overview .name.column { align-self: end; padding: 0; text-align: center; }
-.thumbnail {
+.overview .thumbnail {
   background: none;
   border: 0;
   border-radius: 3px;
   cursor: pointer;
   display: block;
   line-height: 0;
+  min-height: 0;
   min-width: 0;
   outline: 1px solid var(--_line);
   outline-offset: 0;
   padding: 0;
 }
 .thumbnail canvas { border-radius: 2px; display: block; height: auto; image-rendering: pixelated; width: 100%; }
-.thumbnail:hover { outline: 2px solid var(--_muted); }
-.thumbnail[aria-selected="true"] { outline: 3px solid var(--_accent); z-index: 1; }
-.thumbnail:focus-visible { outline: 3px solid var(--_ink); outline-offset: 1px; z-index: 2; }
+.overview .thumbnail:hover { outline: 2px solid var(--_muted); }
+.overview .thumbnail[aria-selected="true"] { outline: 3px solid var(--_accent); z-index: 1; }
+.overview .thumbnail:focus-visible { outline: 3px solid var(--_ink); outline-offset: 1px; z-index: 2; }
 
 .tiles { align-items: center; display: flex; flex-wrap: wrap; gap: 4px; }
 .tiles .name { color: var(--_muted); font-size: 13px; margin-inline-end: 6px; }
-.tile {
+.tiles .tile {
   background: var(--tile);
   border: 2px solid var(--tile);
   border-radius: 6px;
@@ -34,10 +41,11 @@ export const HEADS_STYLES = `
   font-variant-numeric: tabular-nums;
   font-weight: 650;
   height: 28px;
+  min-height: 0;
   min-width: 28px;
   padding: 0 4px;
 }
-.tile[aria-pressed="false"] { background: transparent; border-style: dashed; color: var(--_muted); }
+.tiles .tile[aria-pressed="false"] { background: transparent; border-style: dashed; color: var(--_muted); }
 
 .columns { border: 1px solid var(--_line); border-radius: 8px; overflow-y: auto; position: relative; }
 .columns.still { border-color: transparent; }

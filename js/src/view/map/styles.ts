@@ -1,4 +1,7 @@
+import { CONTROL_STYLES } from "../controls.js";
+
 export const MAP_STYLES = `
+${CONTROL_STYLES}
 .content { display: grid; gap: 8px; grid-template-columns: minmax(0, 1fr); }
 .surface {
   border-radius: 4px;
@@ -18,45 +21,6 @@ canvas { display: block; }
 .toolbar { align-items: center; display: flex; flex-wrap: wrap; font-size: 13px; gap: 6px 12px; }
 label { align-items: center; color: var(--_muted); display: inline-flex; gap: 5px; }
 .group { display: inline-flex; }
-button, select, summary {
-  background: var(--_raised);
-  border: 1px solid var(--_line);
-  border-radius: 6px;
-  color: var(--_ink);
-  cursor: pointer;
-  font: inherit;
-  line-height: 1.3;
-  min-height: 30px;
-  min-width: 30px;
-  padding: 3px 9px;
-}
-select { padding-inline: 5px; }
-button:hover, summary:hover, select:hover { border-color: var(--_muted); }
-button[aria-pressed="true"], button[aria-expanded="true"] { background: var(--_ink); border-color: var(--_ink); color: var(--_paper); }
-button[aria-disabled="true"] { color: var(--_muted); cursor: default; opacity: 0.6; }
-.group button:not(:first-child) { border-end-start-radius: 0; border-start-start-radius: 0; margin-inline-start: -1px; }
-.group button:not(:last-child) { border-end-end-radius: 0; border-start-end-radius: 0; }
-.save { position: relative; }
-summary { align-items: center; display: inline-flex; list-style: none; }
-summary::-webkit-details-marker { display: none; }
-summary::after { content: "▾"; margin-inline-start: 6px; }
-.menu {
-  background: var(--_paper);
-  border: 1px solid var(--_line);
-  border-radius: 8px;
-  box-shadow: 0 6px 24px rgb(0 0 0 / 18%);
-  display: grid;
-  gap: 2px;
-  inset-inline-end: 0;
-  margin-top: 4px;
-  padding: 4px;
-  position: absolute;
-  white-space: nowrap;
-  width: max-content;
-  z-index: 2;
-}
-.menu button { background: none; border-color: transparent; text-align: start; }
-
 .foot { max-width: max(var(--_width, 100%), min(100%, 420px)); align-items: baseline; display: flex; flex-wrap: wrap; gap: 6px 24px; justify-content: space-between; }
 .readout {
   align-items: baseline;
@@ -83,10 +47,4 @@ summary::after { content: "▾"; margin-inline-start: 6px; }
   width: 12px;
 }
 
-.twin { max-height: 420px; overflow: auto; }
-.turner { background: var(--_paper); display: flex; gap: 4px; inset-inline-start: 0; padding: 2px; position: sticky; top: 0; }
-table { border-collapse: collapse; font-size: 12.5px; font-variant-numeric: tabular-nums; }
-caption { color: var(--_muted); padding: 4px 0; text-align: start; }
-th, td { border: 1px solid var(--_line); padding: 2px 7px; text-align: end; white-space: nowrap; }
-th { color: var(--_muted); font-weight: 600; }
 `;

@@ -1,5 +1,6 @@
 /** The controls above a map, and the legend below it. */
 import { cssColour, shadeAt } from "../colours.js";
+import { saveMenu } from "../controls.js";
 import type { Attention, HeadChoice } from "../data.js";
 import { h } from "../dom.js";
 import { formatRound } from "../format.js";
@@ -116,41 +117,12 @@ export class Toolbar {
 
   #saveMenu(words: Words): HTMLElement {
     const host = this.#host;
-    const item = (text: string, act: () => void) =>
-      h(
-        "button",
-        {
-          type: "button",
-          onclick: () => {
-            menu.open = false;
-            act();
-          },
-        },
-        text,
-      );
-    const menu = h(
-      "details",
-      { class: "save" },
-      h("summary", {}, words.save),
-      h(
-        "div",
-        { class: "menu" },
-        item("PNG", () => host.save("png")),
-        item("SVG", () => host.save("svg")),
-        item("CSV", () => host.save("csv")),
-        item(words.copyHtml, () => host.copyHtml()),
-      ),
-    );
-    menu.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || !menu.open) return;
-      menu.open = false;
-      menu.querySelector("summary")?.focus();
-      event.stopPropagation();
-    });
-    menu.addEventListener("focusout", (event) => {
-      if (!menu.contains(event.relatedTarget as Node | null)) menu.open = false;
-    });
-    return menu;
+    return saveMenu(words, [
+      ["PNG", () => host.save("png")],
+      ["SVG", () => host.save("svg")],
+      ["CSV", () => host.save("csv")],
+      [words.copyHtml, () => host.copyHtml()],
+    ]);
   }
 }
 

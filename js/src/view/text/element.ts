@@ -1,4 +1,6 @@
 /** <attention-text>: the text itself, tinted by where the chosen token looks. */
+
+import { Bar } from "../controls.js";
 import type { Attention } from "../data.js";
 import { bdi, escaped, h } from "../dom.js";
 import { AttentionElement } from "../element.js";
@@ -10,6 +12,7 @@ import { detailOf } from "../map/readout.js";
 import { SCALES, type ScaleKind, Shades } from "../map/shades.js";
 import { pngOfScene, type Scene, svgOfScene } from "../marks.js";
 import { refuse } from "../numbers.js";
+import { TableTwin } from "../table.js";
 import type { Token } from "../tokens.js";
 import { headName, quote } from "../words.js";
 import { Flow, settingOf } from "./flow.js";
@@ -37,6 +40,7 @@ export class AttentionText extends AttentionElement {
     "top-k",
     "threshold",
     "value-weighted",
+    "hide-toolbar",
   ];
   static override styles = TEXT_STYLES;
 
@@ -44,6 +48,11 @@ export class AttentionText extends AttentionElement {
   readonly #texts = h("div", { class: "texts" });
   readonly #links = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   readonly #readout = h("div", { part: "readout", class: "readout" });
+  readonly #table = new TableTwin();
+  readonly #bar = new Bar(this, (open) => {
+    this.#table.open = open;
+    this.requestUpdate();
+  });
   #attention: Attention | null = null;
   #sides: Sides["sides"] | null = null;
   #chosen: Choice | null = null;
@@ -54,7 +63,8 @@ export class AttentionText extends AttentionElement {
     this.#links.classList.add("links");
     this.#links.setAttribute("part", "links");
     this.#links.setAttribute("aria-hidden", "true");
-    this.content.append(this.#texts, this.#readout);
+    const foot = h("div", { class: "foot" }, this.#readout, this.#bar.element);
+    this.content.append(this.#texts, foot, this.#table.element);
   }
 
   /** 'from' a chosen query to what it looks at, or 'to' a chosen key from what looks at it. Two texts go both ways. */
@@ -96,6 +106,13 @@ export class AttentionText extends AttentionElement {
   }
   set valueWeighted(weighted: boolean) {
     this.toggleAttribute("value-weighted", weighted);
+  }
+
+  get hideToolbar(): boolean {
+    return this.hasAttribute("hide-toolbar");
+  }
+  set hideToolbar(hide: boolean) {
+    this.toggleAttribute("hide-toolbar", hide);
   }
 
   /** The tokens that are chosen, by their positions in their text. */
@@ -167,6 +184,9 @@ export class AttentionText extends AttentionElement {
       const heading = flow.element.previousElementSibling;
       if (heading) heading.textContent = side === 0 ? words.query : words.key;
     });
+    this.#bar.element.hidden = this.hideToolbar;
+    this.#bar.show(words, this.#table.open);
+    if (this.#table.open) this.#table.show(attention, this.#matrix(attention), words, this.#title(attention));
     this.#paint();
   }
 
