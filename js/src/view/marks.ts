@@ -1,4 +1,5 @@
 /** A picture as a list of marks, which a canvas draws and an SVG file holds: what is seen and what is saved are one. */
+import { LookbackError } from "lookback";
 import { escaped } from "./dom.js";
 import { runsRightToLeft } from "./tokens.js";
 
@@ -145,6 +146,12 @@ export function pngOfScene({ width, height, paper, font, marks }: Scene, density
   context.scale(density, density);
   drawMarks(context, marks, font);
   return new Promise((resolve, reject) =>
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error(`no picture of ${width} × ${height}`)))),
+    canvas.toBlob((blob) =>
+      blob
+        ? resolve(blob)
+        : reject(
+            new LookbackError("too-large", `a picture of ${canvas.width} × ${canvas.height} pixels cannot be made.`),
+          ),
+    ),
   );
 }
