@@ -44,6 +44,8 @@ struct RawAttentionCall {
   Pointer logSumExp;
   std::int32_t windowLeft, windowRight;
   Pointer keyLengths, keyMask, alibiSlopes, sinks;
+  float dropoutP;
+  double dropoutSeed;
   Pointer cache;
   std::int32_t newLength;
   std::int32_t topK;
@@ -51,6 +53,13 @@ struct RawAttentionCall {
   std::int32_t mapRows, mapColumns;
   Pointer workspace;
   double workspaceBytes;
+};
+
+struct RawAttentionBackwardCall {
+  RawAttentionCall forward;
+  Pointer logSumExp;
+  RawView gradOutput, gradQueries, gradKeys, gradValues;
+  Pointer gradBias, gradSinks;
 };
 
 struct RawLinear {
@@ -139,6 +148,7 @@ inline AttentionCall to_call(const RawAttentionCall& raw) noexcept {
   call.scores.bias = to_broadcast<float>(raw.bias);
   call.scores.alibi_slopes = to_pointer<const float>(raw.alibiSlopes);
   call.scores.sinks = to_pointer<const float>(raw.sinks);
+  call.scores.dropout = {raw.dropoutP, static_cast<std::uint64_t>(static_cast<std::int64_t>(raw.dropoutSeed))};
   call.outputs.output = to_view<float>(raw.output);
   call.outputs.weights = {to_pointer<float>(raw.weights),
                           static_cast<WeightsKind>(raw.weightsKind),
@@ -156,6 +166,18 @@ inline AttentionCall to_call(const RawAttentionCall& raw) noexcept {
                           raw.mapRows,
                           raw.mapColumns};
   return call;
+}
+
+inline AttentionBackwardCall to_backward_call(const RawAttentionBackwardCall& raw) noexcept {
+  return {to_call(raw.forward),
+          to_view<const float>(raw.forward.output),
+          to_pointer<const float>(raw.logSumExp),
+          to_view<const float>(raw.gradOutput),
+          to_view<float>(raw.gradQueries),
+          to_view<float>(raw.gradKeys),
+          to_view<float>(raw.gradValues),
+          to_pointer<float>(raw.gradBias),
+          to_pointer<float>(raw.gradSinks)};
 }
 
 inline RotaryOptions to_rotary(const RawRotary& raw) noexcept {

@@ -37,6 +37,30 @@ void attention_slice(Pointer workspace, int from, int to) { attention_run(to_poi
 
 void attention_finish(Pointer workspace, bool finished) { attention_end(to_pointer<void>(workspace), finished); }
 
+double backward_bytes(const RawAttentionBackwardCall& raw) {
+  return attention_backward_workspace_bytes(to_backward_call(raw));
+}
+
+int backward(const RawAttentionBackwardCall& raw) {
+  return code(attention_backward(to_backward_call(raw), to_pointer<void>(raw.forward.workspace),
+                                 static_cast<std::size_t>(raw.forward.workspaceBytes)));
+}
+
+int backward_items(const RawAttentionBackwardCall& raw) {
+  Index items = 0;
+  const Status status = attention_backward_begin(to_backward_call(raw), to_pointer<void>(raw.forward.workspace),
+                                                 static_cast<std::size_t>(raw.forward.workspaceBytes), items);
+  return status == Status::ok ? static_cast<int>(items) : -code(status);
+}
+
+void backward_slice(Pointer workspace, int from, int to) {
+  attention_backward_run(to_pointer<void>(workspace), from, to);
+}
+
+void backward_finish(Pointer workspace, bool finished) {
+  if (finished) attention_backward_end(to_pointer<void>(workspace));
+}
+
 double layer_bytes(const RawLayerCall& raw) { return multi_head_attention_workspace_bytes(to_layer_call(raw)); }
 
 int layer_forward(const RawLayerCall& raw) {
@@ -187,6 +211,8 @@ EMSCRIPTEN_BINDINGS(lookback) {
       .field("keyMask", &RawAttentionCall::keyMask)
       .field("alibiSlopes", &RawAttentionCall::alibiSlopes)
       .field("sinks", &RawAttentionCall::sinks)
+      .field("dropoutP", &RawAttentionCall::dropoutP)
+      .field("dropoutSeed", &RawAttentionCall::dropoutSeed)
       .field("cache", &RawAttentionCall::cache)
       .field("newLength", &RawAttentionCall::newLength)
       .field("topK", &RawAttentionCall::topK)
@@ -199,6 +225,16 @@ EMSCRIPTEN_BINDINGS(lookback) {
       .field("mapColumns", &RawAttentionCall::mapColumns)
       .field("workspace", &RawAttentionCall::workspace)
       .field("workspaceBytes", &RawAttentionCall::workspaceBytes);
+
+  value_object<RawAttentionBackwardCall>("RawAttentionBackwardCall")
+      .field("forward", &RawAttentionBackwardCall::forward)
+      .field("logSumExp", &RawAttentionBackwardCall::logSumExp)
+      .field("gradOutput", &RawAttentionBackwardCall::gradOutput)
+      .field("gradQueries", &RawAttentionBackwardCall::gradQueries)
+      .field("gradKeys", &RawAttentionBackwardCall::gradKeys)
+      .field("gradValues", &RawAttentionBackwardCall::gradValues)
+      .field("gradBias", &RawAttentionBackwardCall::gradBias)
+      .field("gradSinks", &RawAttentionBackwardCall::gradSinks);
 
   value_object<RawLinear>("RawLinear")
       .field("weight", &RawLinear::weight)
@@ -291,6 +327,11 @@ EMSCRIPTEN_BINDINGS(lookback) {
   function("attentionBegin", &attention_items);
   function("attentionRun", &attention_slice);
   function("attentionEnd", &attention_finish);
+  function("attentionBackwardWorkspaceBytes", &backward_bytes);
+  function("attentionBackward", &backward);
+  function("attentionBackwardBegin", &backward_items);
+  function("attentionBackwardRun", &backward_slice);
+  function("attentionBackwardEnd", &backward_finish);
   function("setThreads", &threads);
   function("runningThreads", &running);
   function("packedLinearBytes", &packed_bytes);

@@ -1,6 +1,7 @@
 import { alibiSlopes } from "./alibi.js";
 import { type Broadcast, rawBroadcast, scoreStrides } from "./broadcast.js";
 import { readCache } from "./cache.js";
+import { readDropout } from "./dropout.js";
 import { fail } from "./errors.js";
 import type { At, Heap, Job, Place, Source } from "./heap.js";
 import { readKeyLengths, readKeyMask } from "./keys.js";
@@ -30,6 +31,7 @@ export const SCORE_OPTIONS = {
   keyMask: later<unknown>(),
   alibi: later<unknown>(),
   sinks: later<unknown>(),
+  dropout: readDropout,
   cache: later<unknown>(),
   weights: later<unknown>(),
   logSumExp: flag,
@@ -37,8 +39,8 @@ export const SCORE_OPTIONS = {
 };
 export type ScoreOptions = OptionsOf<typeof SCORE_OPTIONS>;
 
-/** Everything of a call but q, k, v: checked, and placed in `job`. */
-export interface ScorePlan {
+/** What enters a call besides q, k, v: checked, and placed in `job`. */
+export interface InputPlan {
   /** With a cache its keys are those stored and the new ones. */
   readonly geometry: Geometry;
   readonly options: ScoreOptions;
@@ -50,10 +52,14 @@ export interface ScorePlan {
     readonly keyMask: Place | undefined;
     readonly alibiSlopes: Place | undefined;
     readonly sinks: Place | undefined;
-    readonly weightsHeads: Place | undefined;
   };
   readonly mask: Broadcast | undefined;
-  readonly bias: Broadcast | undefined;
+  readonly bias: (Broadcast & { readonly dims: readonly number[] }) | undefined;
+}
+
+/** With what comes out of it. */
+export interface ScorePlan extends InputPlan {
+  readonly weightsHeads: Place | undefined;
   readonly weights: WeightsPlan | undefined;
   readonly results: Results;
   readonly summary: SummaryPlan | undefined;
@@ -78,6 +84,9 @@ export function readScores(heap: Heap, tokens: Geometry, options: ScoreOptions) 
   if (cache && options.queryOffset !== undefined) {
     fail("bad-query-offset", "With a cache queryOffset is the number of tokens that each row holds: leave it out.");
   }
+  if (cache && options.dropout?.p) {
+    fail("bad-option", "dropout is for training, where there is no cache: leave one of them out.");
+  }
   const stored = cache?.serve(tokens, keyLengths, options.window?.left) ?? 0;
   const geometry = { ...tokens, keyLength: stored + newLength };
 
@@ -91,6 +100,24 @@ export function readScores(heap: Heap, tokens: Geometry, options: ScoreOptions) 
 }
 
 /** `tokens`: the sizes of the operands. Call it after every job.input() of operands. */
+export function planInputs(job: Job, heap: Heap, tokens: Geometry, options: ScoreOptions): InputPlan {
+  const { heads, keyLength: newLength } = tokens;
+  const input = (source: Source | undefined) => source && job.input(source);
+  const { keyLengths, keyMask, cache, geometry, offsets, ...read } = readScores(heap, tokens, options);
+  const mask = read.mask && { strides: read.mask.strides, place: job.input(read.mask.bits) };
+  const bias = read.bias && { ...read.bias, place: job.input(read.bias.source) };
+  const places = {
+    cache: cache?.place(),
+    queryOffsets: job.input(offsets),
+    keyLengths: input(keyLengths),
+    keyMask: input(keyMask),
+    alibiSlopes: input(alibiSlopes(options.alibi, heads)),
+    sinks: input(given(options.sinks, () => readPerHead(options.sinks, "sinks", heads, -Infinity))),
+  };
+  return { geometry, options, newLength, places, mask, bias };
+}
+
+/** The same, and then what comes out. */
 export function planScores(
   job: Job,
   heap: Heap,
@@ -99,26 +126,14 @@ export function planScores(
   outputDims: readonly number[],
   out?: unknown,
 ): ScorePlan {
-  const { batch, heads, queryLength, keyLength: newLength } = tokens;
-  const input = (source: Source | undefined) => source && job.input(source);
-  const { keyLengths, keyMask, cache, geometry, offsets, ...read } = readScores(heap, tokens, options);
-  const mask = read.mask && { strides: read.mask.strides, place: job.input(read.mask.bits) };
-  const bias = read.bias && { strides: read.bias.strides, place: job.input(read.bias.source) };
-  const weights = planWeights(options.weights, geometry);
-  const places = {
-    cache: cache?.place(),
-    queryOffsets: job.input(offsets),
-    keyLengths: input(keyLengths),
-    keyMask: input(keyMask),
-    alibiSlopes: input(alibiSlopes(options.alibi, heads)),
-    sinks: input(given(options.sinks, () => readPerHead(options.sinks, "sinks", heads, -Infinity))),
-    weightsHeads: input(weights?.heads),
-  };
-
+  const inputs = planInputs(job, heap, tokens, options);
+  const { batch, heads, queryLength } = tokens;
+  const weights = planWeights(options.weights, inputs.geometry);
+  const weightsHeads = weights?.heads && job.input(weights.heads);
   const logSumExp = options.logSumExp ? [batch, heads, queryLength] : undefined;
   const results = planResults(job, heap, { output: outputDims, weights: weights?.dims, logSumExp }, out);
-  const summary = planSummary(job, options.summary, geometry);
-  return { geometry, options, newLength, places, mask, bias, weights, results, summary };
+  const summary = planSummary(job, options.summary, inputs.geometry);
+  return { ...inputs, weights, weightsHeads, results, summary };
 }
 
 export function finishResults({ results, summary }: ScorePlan): AttentionResult {
@@ -129,7 +144,7 @@ export function finishResults({ results, summary }: ScorePlan): AttentionResult 
 
 /** The record of the core for a plan; the layer leaves the views out. */
 export function rawCall(
-  plan: ScorePlan,
+  plan: InputPlan & Partial<ScorePlan>,
   at: At,
   workspace: number,
   workspaceBytes: number,
@@ -147,19 +162,21 @@ export function rawCall(
     queryOffsets: at(places.queryOffsets),
     mask: rawBroadcast(at(plan.mask?.place), plan.mask?.strides ?? []),
     bias: rawBroadcast(at(plan.bias?.place), plan.bias?.strides ?? []),
-    weights: at(results.weights?.output.place),
+    weights: at(results?.weights?.output.place),
     weightsKind: weights?.kind ?? 0,
-    weightsHeads: at(places.weightsHeads),
+    weightsHeads: at(plan.weightsHeads),
     weightsHeadCount: weights?.dims[1] ?? 0,
     weightsQueryFrom: weights?.from ?? 0,
     weightsQueryTo: weights?.to ?? 0,
-    logSumExp: at(results.logSumExp?.output.place),
+    logSumExp: at(results?.logSumExp?.output.place),
     windowLeft: options.window?.left ?? UNLIMITED,
     windowRight: options.window?.right ?? UNLIMITED,
     keyLengths: at(places.keyLengths),
     keyMask: at(places.keyMask),
     alibiSlopes: at(places.alibiSlopes),
     sinks: at(places.sinks),
+    dropoutP: options.dropout?.p ?? 0,
+    dropoutSeed: options.dropout?.seed ?? 0,
     cache: at(places.cache),
     newLength: plan.newLength,
     topK: summary?.topK ?? 0,

@@ -4,6 +4,7 @@ import { diagnose } from "./diagnose.js";
 import type { CausalReport, Diagnosis } from "./diagnose-types.js";
 import { fail, kindOf, refuse, shape, show } from "./errors.js";
 import { keepsWideTiles } from "./features.js";
+import { attentionBackward } from "./gradients.js";
 import { Heap, heaps } from "./heap.js";
 import type { KvCache } from "./kv-cache-types.js";
 import { makeLinear } from "./linear.js";
@@ -17,6 +18,7 @@ import { rotary } from "./rotary.js";
 import { product, readDims } from "./tensors.js";
 import type { Trainer } from "./train/types.js";
 import type {
+  AttentionGradients,
   AttentionResult,
   Linear,
   Lookback,
@@ -56,6 +58,10 @@ class Instance implements Lookback {
 
   attention(q: unknown, k: unknown, v: unknown, options?: unknown): AttentionResult<never> {
     return attention(this.#heap, q, k, v, options) as AttentionResult<never>;
+  }
+
+  attentionBackward(q: unknown, k: unknown, v: unknown, options: unknown): AttentionGradients<never> {
+    return attentionBackward(this.#heap, q, k, v, options) as AttentionGradients<never>;
   }
 
   kvCache(config: unknown): KvCache {

@@ -23,6 +23,7 @@ export type ErrorCode =
   | "length-mismatch"
   | "axes-swapped"
   | "input-width"
+  | "gradient-shape"
   | "memory-missing"
   | "stale-projection"
   // Masks, biases, positions, results

@@ -62,8 +62,8 @@ export const heaps = new WeakMap<object, Heap>();
 /** The core's functions for a call in slices: `begin` gives the number of items of work, or −status. */
 export interface Slices {
   readonly begin: (raw: RawModule, at: At, workspace: number, workspaceBytes: number) => number;
-  readonly run: "attentionRun" | "layerRun";
-  readonly end: "attentionEnd" | "layerEnd";
+  readonly run: "attentionRun" | "attentionBackwardRun" | "layerRun";
+  readonly end: "attentionEnd" | "attentionBackwardEnd" | "layerEnd";
 }
 
 /** A call that has begun; its results are there, to be filled at its end. The heap takes no other call before. */

@@ -20,6 +20,8 @@ export type { Documents, TrainingText } from "./train/text.js";
 export type { TokenizerKind } from "./train/tokenizer-files.js";
 export type * from "./train/types.js";
 export type {
+  AttentionBackwardOptions,
+  AttentionGradients,
   AttentionOptions,
   AttentionResult,
   FloatTensor,

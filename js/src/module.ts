@@ -65,6 +65,10 @@ export interface RawAttentionCall {
   alibiSlopes: number;
   /** float32[heads], or 0. */
   sinks: number;
+  /** In [0, 1); 0 = none. */
+  dropoutP: number;
+  /** A safe integer. */
+  dropoutSeed: number;
   /** A cache, or 0. Then keys and values are the newLength new tokens, keyLength = its columns + newLength, queryOffsets are not used. */
   cache: number;
   newLength: number;
@@ -81,6 +85,22 @@ export interface RawAttentionCall {
   mapColumns: number;
   workspace: number;
   workspaceBytes: number;
+}
+
+export interface RawAttentionBackwardCall {
+  /** As it was computed, with its output; no cache. Its workspace is this call's. */
+  forward: RawAttentionCall;
+  /** float32 [batch, heads, queryLength]. */
+  logSumExp: number;
+  /** [batch, heads, queryLength, valueDim]. */
+  gradOutput: RawView;
+  gradQueries: RawView;
+  gradKeys: RawView;
+  gradValues: RawView;
+  /** float32, as large as the bias and with its strides, or 0. */
+  gradBias: number;
+  /** float32[heads], or 0. */
+  gradSinks: number;
 }
 
 export interface RawRotary {
@@ -231,6 +251,12 @@ export interface RawModule extends RawDecoderModule, RawTrainingModule {
   attentionBegin(call: RawAttentionCall): number;
   attentionRun(workspace: number, from: number, to: number): undefined;
   attentionEnd(workspace: number, finished: boolean): undefined;
+  attentionBackwardWorkspaceBytes(call: RawAttentionBackwardCall): number;
+  attentionBackward(call: RawAttentionBackwardCall): RawStatus;
+  /** The same in slices, as attentionBegin …. */
+  attentionBackwardBegin(call: RawAttentionBackwardCall): number;
+  attentionBackwardRun(workspace: number, from: number, to: number): undefined;
+  attentionBackwardEnd(workspace: number, finished: boolean): undefined;
   /** How many threads share the work from now on, this one included: fewer than wanted where there are no more. */
   setThreads(wanted: number): number;
   /** How many of them run by now, this one included: a worker begins when it gets to it. */

@@ -1,11 +1,10 @@
 import { fail } from "./errors.js";
 import { type Block, checkBytes, type Heap, type Job, type Output } from "./heap.js";
-import { later, readOptions } from "./options.js";
+import { later, type Reader, readOptions } from "./options.js";
 import { product, readTarget, tensorOf } from "./tensors.js";
 import type { Tensor, WasmTensor } from "./types.js";
 import { isWasmTensor } from "./wasm-tensor.js";
 
-type ResultName = "output" | "weights" | "logSumExp";
 const OUT = { output: later<unknown>(), weights: later<unknown>(), logSumExp: later<unknown>() };
 
 /** A result under its name: where the core writes it, and how the caller gets it. */
@@ -14,19 +13,20 @@ export interface Result {
   tensor(): Tensor | WasmTensor;
 }
 
-export type Results = Partial<Record<ResultName, Result>>;
+export type Results<Name extends string = keyof typeof OUT> = Partial<Record<Name, Result>>;
 
-/** Plans the results that have dims. Call it after every job.input(). */
-export function planResults(
+/** Plans the results that have dims, of those in the table `named`. Call it after every job.input(). */
+export function planResults<Name extends string = keyof typeof OUT>(
   job: Job,
   heap: Heap,
-  dims: Partial<Record<ResultName, readonly number[] | undefined>>,
+  dims: Partial<Record<Name, readonly number[] | undefined>>,
   given?: unknown,
-): Results {
-  const out = readOptions(given, OUT, "out");
-  const results: Results = {};
+  named: Record<string, Reader<unknown>> = OUT,
+): Results<Name> {
+  const out = readOptions(given, named, "out");
+  const results: Results<Name> = {};
   const targets: { name: string; target: ReturnType<typeof readTarget> }[] = [];
-  for (const name of Object.keys(OUT) as ResultName[]) {
+  for (const name of Object.keys(named) as Name[]) {
     const own = dims[name];
     const wanted = out[name];
     if (own === undefined) {

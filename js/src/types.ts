@@ -118,6 +118,11 @@ export interface AttentionOptions extends KvCacheAppendOptions {
    * cache.length − cache.firstPosition columns (before the call), then the new ones.
    */
   cache?: KvCache;
+  /**
+   * For training: sets weights to 0 with probability p, after softmax, and multiplies the others by 1 / (1 − p). Which ones depends on the
+   * seed and the place [b, h, i + offset, j] alone; give every step another seed. Returned weights and logSumExp are those before it.
+   */
+  dropout?: Dropout;
   /** Returns the attention weights (or an earlier stage of them), [B, H, Lq, Lk]. */
   weights?: WeightsKind | WeightsRequest;
   /** Returns log(Σ exp(score)) per row, [B, H, Lq]. */
@@ -128,6 +133,13 @@ export interface AttentionOptions extends KvCacheAppendOptions {
    * the caller's array (in a Tensor) or the wasm tensor itself.
    */
   out?: { output?: OutTarget; weights?: OutTarget; logSumExp?: OutTarget };
+}
+
+export interface Dropout {
+  /** In [0, 1); 0 = none. */
+  p: number;
+  /** An integer. */
+  seed: number;
 }
 
 /** One number per head, [H]. */
@@ -160,6 +172,28 @@ export type AttentionResult<Options = AttentionOptions> = {
   (Options extends { summary: infer Request extends SummaryRequest }
     ? { summary: Summarized<Request> }
     : { summary?: Summary });
+
+/** Those of the forward call (what only chooses its results is not looked at), with its results. */
+export interface AttentionBackwardOptions extends Omit<AttentionOptions, "cache" | "logSumExp" | "out"> {
+  /** The forward call's, in its layout. */
+  output: FloatTensor;
+  /** The forward call's, [B, H, Lq]: ask for it with `logSumExp: true`. */
+  logSumExp: FloatTensor;
+  /** The gradient of the loss with respect to `output`, in its layout. */
+  gradOutput: FloatTensor;
+  /** Returns the gradient of `bias`, in its own dims: summed where it is broadcast. */
+  gradBias?: boolean;
+  /** Returns the gradient of `sinks`, [H]. */
+  gradSinks?: boolean;
+  /** Writes gradients into the caller's arrays or wasm tensors instead of new ones. */
+  out?: { gradQ?: OutTarget; gradK?: OutTarget; gradV?: OutTarget; gradBias?: OutTarget; gradSinks?: OutTarget };
+}
+
+/** In the layouts of q, k and v; `gradBias` and `gradSinks` are there where the options ask for them. */
+export type AttentionGradients<Options = AttentionBackwardOptions> = {
+  [Name in "gradQ" | "gradK" | "gradV"]: Returned<Options, Name>;
+} & Asked<Options, "gradBias", true, Returned<Options, "gradBias">> &
+  Asked<Options, "gradSinks", true, Returned<Options, "gradSinks">>;
 
 /** Refuses names that are no options while `Given` keeps the precise type for the result. */
 export type Only<Options, Given> = Given & { [Name in Exclude<keyof Given, keyof Options>]: never };
@@ -350,6 +384,13 @@ export interface Lookback {
     v: FloatTensor | null,
     options?: Only<AttentionOptions, Given>,
   ): AttentionResult<Given>;
+  /** The gradients of q, k and v (of a bias and sinks on request), given the one of the output. */
+  attentionBackward<Given extends AttentionBackwardOptions>(
+    q: FloatTensor,
+    k: FloatTensor,
+    v: FloatTensor,
+    options: Only<AttentionBackwardOptions, Given>,
+  ): AttentionGradients<Given>;
   /** Memory for the keys and values of tokens seen so far. */
   kvCache(config: KvCacheConfig): KvCache;
   /** Turns the rows of x [B, heads, L, D], [B, L, heads·D] or [L, heads·D] by their positions. */

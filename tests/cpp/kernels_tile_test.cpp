@@ -52,6 +52,33 @@ void check_rows(Index row_count, Index depth, Random& random) {
   }
 }
 
+TEST(row_tile, without_initial_the_sum_is_added_to_what_stands_there_and_zeros_may_be_left_out) {
+  Random random(4);
+  for (const Index depth : {1, 5, 24, 31, 70}) {
+    for (const Index row_count : tail_lengths(register_rows)) {
+      Unaligned rows(random.vector(row_count * depth));
+      for (Index at = 0; at < rows.size(); at += 3) rows[at] = 0.0F;
+      Unaligned panel(random.vector(depth * panel_width));
+      const std::vector<float> before = random.vector(row_count * panel_width);
+      Unaligned added(before);
+      kernels::multiply_rows(rows.data(), depth, row_count, panel.data(), depth, nullptr, added.data(), panel_width);
+      for (Index at = 0; at < added.size(); ++at) {
+        const float* row = rows.data() + at / panel_width * depth;
+        ASSERT_TRUE(is_near(added[at], sum_of(row, panel, depth, at % panel_width, before[at])));
+      }
+      Unaligned careful(before);
+      kernels::add_nonzero_products(rows.data(), depth, row_count, panel.data(), depth, careful.data(), panel_width);
+      ASSERT_TRUE(all_same_bits(added.values(), careful.values()));
+      if (row_count == 0) continue;
+      for (Index lane = 0; lane < panel_width; ++lane) panel[lane] = not_a_number;  // every row's factor of it is 0
+      for (Index row = 0; row < row_count; ++row) rows[row * depth] = 0.0F;
+      Unaligned poisoned(before);
+      kernels::add_nonzero_products(rows.data(), depth, row_count, panel.data(), depth, poisoned.data(), panel_width);
+      for (Index at = 0; at < poisoned.size(); ++at) ASSERT_FALSE(std::isnan(poisoned[at]));
+    }
+  }
+}
+
 TEST(row_tile, each_element_is_the_sum_over_d_for_every_number_of_rows) {
   Random random(1);
   for (const Index row_count : tail_lengths(register_rows)) check_rows(row_count, 13, random);

@@ -4,6 +4,8 @@
  * Visibility is decided from masks, lengths and −∞ in the bias before a score is looked at (R10).
  */
 
+import { dropoutOfRow } from "./reference-dropout.ts";
+
 // Taken once: inside Jest's realm a look-up of a global costs more than a row of the sums below.
 const { abs, exp, floor, log, log2, max, sqrt, tanh } = Math;
 const NOTHING = -Infinity;
@@ -41,6 +43,7 @@ export interface ReferenceOptions {
   alibi?: boolean | ArrayLike<number>;
   /** One logit per head. */
   sinks?: ArrayLike<number>;
+  dropout?: { p: number; seed: number };
 }
 
 export interface ReferenceResult {
@@ -138,7 +141,7 @@ export function referenceAttention(
 ): ReferenceResult {
   const { batch, heads, kvHeads, queryLength, keyLength, headDim, valueDim } = shape;
   const scale = options.scale ?? 1 / sqrt(headDim);
-  const { softcap, bias, sinks } = options;
+  const { softcap, bias, sinks, dropout } = options;
   const slopes = options.alibi === true ? alibiSlopes(heads) : options.alibi || undefined;
   const rows = batch * heads * queryLength;
   const result: ReferenceResult = {
@@ -172,7 +175,8 @@ export function referenceAttention(
           result.masked[row * keyLength + j] = value;
           result.largestScore[row] = max(result.largestScore[row]!, sizes[j]!);
         }
-        finishRow(v, firstKey, visible, sinks?.[h], shape, result, row);
+        const factor = dropout ? dropoutOfRow(dropout, b, h, position) : undefined;
+        finishRow(v, firstKey, visible, sinks?.[h], shape, result, row, factor);
       }
     }
   }
@@ -218,6 +222,7 @@ function finishRow(
   shape: Shape,
   result: ReferenceResult,
   row: number,
+  factor: (j: number) => number = () => 1,
 ): void {
   const { keyLength, valueDim } = shape;
   if (visible.length === 0) {
@@ -234,7 +239,7 @@ function finishRow(
     const weight = exp(result.masked[start + j]! - largest) / sum;
     result.softmax[start + j] = weight;
     for (let d = 0; d < valueDim; d++) {
-      const value = v[(firstKey + j) * valueDim + d]!;
+      const value = factor(j) * v[(firstKey + j) * valueDim + d]!;
       const at = row * valueDim + d;
       result.output[at] = result.output[at]! + weight * value;
       result.largestValue[row] = max(result.largestValue[row]!, abs(value));

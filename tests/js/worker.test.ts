@@ -52,6 +52,14 @@ describe("the same bits", () => {
     expectSame(await worker.attention(q, k, v, options), lb.attention(q, k, v, options));
   });
 
+  test("B6, R20: gradients, in slices", async () => {
+    const x = tensor([2, 60, 24]);
+    const options = { heads: 4, causal: true, bias: tensor([60, 60], 2), dropout: { p: 0.2, seed: 3 } } as const;
+    const { output, logSumExp } = await worker.attention(x, x, x, { ...options, logSumExp: true });
+    const given = { ...options, output, logSumExp, gradOutput: tensor([2, 60, 24], 4), gradBias: true } as const;
+    expectSame(await worker.attentionBackward(x, x, x, given), lb.attentionBackward(x, x, x, given));
+  });
+
   test("B6: parts are merged, rows are turned", async () => {
     const x = tensor([1, 20, 8]);
     const options = { heads: 2, logSumExp: true } as const;

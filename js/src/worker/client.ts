@@ -227,6 +227,10 @@ class RemoteInstance extends Remote {
     return this.call("attention", ...given);
   }
 
+  attentionBackward(...given: unknown[]): Promise<unknown> {
+    return this.call("attentionBackward", ...given);
+  }
+
   mergeAttention(...given: unknown[]): Promise<unknown> {
     return this.call("mergeAttention", ...given);
   }

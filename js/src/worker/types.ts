@@ -5,6 +5,8 @@ import type { KvCache, KvCacheAppendOptions, KvCacheConfig } from "../kv-cache-t
 import type { AttentionPart, MergedAttention, MergeOptions } from "../merge.js";
 import type { RotaryOptions } from "../rotary-types.js";
 import type {
+  AttentionBackwardOptions,
+  AttentionGradients,
   AttentionOptions,
   AttentionResult,
   FullLayerConfig,
@@ -69,6 +71,10 @@ type Returned<Given, Name, Value> = Given extends { out: { [Key in Name & string
 export type WorkerAttentionOptions = OptionsInWorker<AttentionOptions>;
 export type WorkerAttentionResult<Given = WorkerAttentionOptions> = {
   [Name in keyof AttentionResult<Given>]: Returned<Given, Name, AttentionResult<Given>[Name]>;
+};
+export type WorkerAttentionBackwardOptions = OptionsInWorker<AttentionBackwardOptions>;
+export type WorkerAttentionGradients<Given = WorkerAttentionBackwardOptions> = {
+  [Name in keyof AttentionGradients<Given>]: Returned<Given, Name, AttentionGradients<Given>[Name]>;
 };
 export type WorkerRotaryOptions = OptionsInWorker<RotaryOptions>;
 export type WorkerLayerForwardOptions = OptionsInWorker<LayerForwardOptions>;
@@ -151,6 +157,12 @@ export interface WorkerLookback
     v: WorkerFloats | null,
     options?: Only<WorkerAttentionOptions, Given>,
   ): Promise<WorkerAttentionResult<Given>>;
+  attentionBackward<Given extends WorkerAttentionBackwardOptions>(
+    q: WorkerFloats,
+    k: WorkerFloats,
+    v: WorkerFloats,
+    options: Only<WorkerAttentionBackwardOptions, Given>,
+  ): Promise<WorkerAttentionGradients<Given>>;
   mergeAttention(parts: readonly AttentionPart[], options?: MergeOptions & WorkerCall): Promise<MergedAttention>;
   rotary<Given extends WorkerRotaryOptions>(
     x: WorkerFloats,
