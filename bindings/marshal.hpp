@@ -118,6 +118,16 @@ struct RawLayerCall {
   RawLinear query, key, value, outputProjection;
 };
 
+struct RawProjectionGradients {
+  Pointer weight, bias;
+};
+
+struct RawLayerBackwardCall {
+  RawLayerCall forward;
+  Pointer gradOutput, gradInput, gradMemoryKeys, gradMemoryValues;
+  RawProjectionGradients query, key, value, outputProjection;
+};
+
 template <typename T>
 BasicView<T> to_view(const RawView& raw) noexcept {
   return {to_pointer<T>(raw.data), raw.batchStride, raw.headStride, raw.rowStride};
@@ -238,6 +248,22 @@ inline MultiHeadAttentionCall to_layer_call(const RawLayerCall& raw) noexcept {
   call.value = to_linear(raw.value);
   call.output_projection = to_linear(raw.outputProjection);
   return call;
+}
+
+inline ProjectionGradients to_gradients(const RawProjectionGradients& raw) noexcept {
+  return {to_pointer<float>(raw.weight), to_pointer<float>(raw.bias)};
+}
+
+inline MultiHeadAttentionBackwardCall to_layer_backward_call(const RawLayerBackwardCall& raw) noexcept {
+  return {to_layer_call(raw.forward),
+          to_pointer<const float>(raw.gradOutput),
+          to_pointer<float>(raw.gradInput),
+          to_pointer<float>(raw.gradMemoryKeys),
+          to_pointer<float>(raw.gradMemoryValues),
+          to_gradients(raw.query),
+          to_gradients(raw.key),
+          to_gradients(raw.value),
+          to_gradients(raw.outputProjection)};
 }
 
 }  // namespace lookback::bindings

@@ -83,6 +83,16 @@ int layer_finish(Pointer workspace, bool finished) {
   return code(multi_head_attention_end(to_pointer<void>(workspace), finished));
 }
 
+double layer_backward_bytes(const RawLayerBackwardCall& raw) {
+  return multi_head_attention_backward_workspace_bytes(to_layer_backward_call(raw));
+}
+
+int layer_backward(const RawLayerBackwardCall& raw) {
+  const RawAttentionCall& own = raw.forward.attention;
+  return code(multi_head_attention_backward(to_layer_backward_call(raw), to_pointer<void>(own.workspace),
+                                            static_cast<std::size_t>(own.workspaceBytes)));
+}
+
 double linear_bytes(const RawLinearCall& raw) { return linear_workspace_bytes(to_linear(raw.layer), raw.rows); }
 
 int linear(const RawLinearCall& raw) {
@@ -319,6 +329,21 @@ EMSCRIPTEN_BINDINGS(lookback) {
       .field("value", &RawLayerCall::value)
       .field("outputProjection", &RawLayerCall::outputProjection);
 
+  value_object<RawProjectionGradients>("RawProjectionGradients")
+      .field("weight", &RawProjectionGradients::weight)
+      .field("bias", &RawProjectionGradients::bias);
+
+  value_object<RawLayerBackwardCall>("RawLayerBackwardCall")
+      .field("forward", &RawLayerBackwardCall::forward)
+      .field("gradOutput", &RawLayerBackwardCall::gradOutput)
+      .field("gradInput", &RawLayerBackwardCall::gradInput)
+      .field("gradMemoryKeys", &RawLayerBackwardCall::gradMemoryKeys)
+      .field("gradMemoryValues", &RawLayerBackwardCall::gradMemoryValues)
+      .field("query", &RawLayerBackwardCall::query)
+      .field("key", &RawLayerBackwardCall::key)
+      .field("value", &RawLayerBackwardCall::value)
+      .field("outputProjection", &RawLayerBackwardCall::outputProjection);
+
   function("fusedMultiplyAdd", &fused_multiply_add);
   function("useWideTiles", &use_wide_tiles);
   function("statusMessage", &message);
@@ -344,6 +369,8 @@ EMSCRIPTEN_BINDINGS(lookback) {
   function("layerBegin", &layer_items);
   function("layerRun", &layer_slice);
   function("layerEnd", &layer_finish);
+  function("layerBackwardWorkspaceBytes", &layer_backward_bytes);
+  function("layerBackward", &layer_backward);
   function("rotary", &rotary);
   function("kvCacheBytes", &cache_bytes);
   function("kvCacheCreate", &cache_create);

@@ -4,6 +4,7 @@ import { diagnose } from "./diagnose.js";
 import type { CausalReport, Diagnosis } from "./diagnose-types.js";
 import { fail, kindOf, refuse, shape, show } from "./errors.js";
 import { keepsWideTiles } from "./features.js";
+import type { AttentionGradients } from "./gradient-types.js";
 import { attentionBackward } from "./gradients.js";
 import { Heap, heaps } from "./heap.js";
 import type { KvCache } from "./kv-cache-types.js";
@@ -18,7 +19,6 @@ import { rotary } from "./rotary.js";
 import { product, readDims } from "./tensors.js";
 import type { Trainer } from "./train/types.js";
 import type {
-  AttentionGradients,
   AttentionResult,
   Linear,
   Lookback,

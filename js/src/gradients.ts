@@ -1,12 +1,12 @@
 import { ATTENTION_OPTIONS, readOperands } from "./attention.js";
 import { planInputs, rawCall } from "./call.js";
 import { fail, shape } from "./errors.js";
+import type { AttentionGradients } from "./gradient-types.js";
 import { type At, type Heap, Job } from "./heap.js";
 import { flag, later, readOptions, required } from "./options.js";
 import { planResults } from "./results.js";
 import { rawView } from "./shapes.js";
 import { type Operand, readFloats } from "./tensors.js";
-import type { AttentionGradients } from "./types.js";
 
 /** Those of the forward call may stand there, too: what only chooses results changes no gradient. */
 const OPTIONS = {
@@ -41,7 +41,7 @@ export function attentionBackward(heap: Heap, q: unknown, k: unknown, v: unknown
   const { queries, keys, values, geometry, layouts, outputDims } = readOperands(heap, q, k, v, forward);
   const { batch, heads, queryLength } = geometry;
   const read = (value: unknown, name: string, dims: readonly number[]) =>
-    ofDims(readFloats(value, `${where}: ${name}`, heap), name, dims);
+    ofDims(readFloats(value, `${where}: ${name}`, heap), where, name, dims);
   const results = {
     output: read(output, "output", outputDims),
     logSumExp: read(logSumExp, "logSumExp", [batch, heads, queryLength]),
@@ -94,11 +94,12 @@ export function attentionBackward(heap: Heap, q: unknown, k: unknown, v: unknown
   return Object.fromEntries(Object.entries(gradients).map(([name, result]) => [name, result.tensor()])) as never;
 }
 
-function ofDims(operand: Operand, name: string, dims: readonly number[]): Operand {
+/** The operand, if it has the dims that the forward call gave. */
+export function ofDims(operand: Operand, where: string, name: string, dims: readonly number[]): Operand {
   if (shape(operand.dims) === shape(dims)) return operand;
   return fail(
     "gradient-shape",
-    `attentionBackward: ${name} has dims ${shape(operand.dims)}; the forward call of these operands gives ${shape(dims)}.`,
+    `${where}: ${name} has dims ${shape(operand.dims)}; the forward call of these operands gives ${shape(dims)}.`,
   );
 }
 

@@ -9,6 +9,13 @@ export type {
   SequenceOutput,
 } from "./diagnose-types.js";
 export { type ErrorCode, LookbackError } from "./errors.js";
+export type {
+  AttentionBackwardOptions,
+  AttentionGradients,
+  Dropout,
+  LayerBackwardOptions,
+  LayerGradients,
+} from "./gradient-types.js";
 export type { KvCache, KvCacheAppendOptions, KvCacheConfig } from "./kv-cache-types.js";
 export type { Integers, MaskPlacement, MaskWindow } from "./masks.js";
 export * as masks from "./masks.js";
@@ -20,8 +27,6 @@ export type { Documents, TrainingText } from "./train/text.js";
 export type { TokenizerKind } from "./train/tokenizer-files.js";
 export type * from "./train/types.js";
 export type {
-  AttentionBackwardOptions,
-  AttentionGradients,
   AttentionOptions,
   AttentionResult,
   FloatTensor,

@@ -189,6 +189,29 @@ export interface RawLayerCall {
   outputProjection: RawLinear;
 }
 
+/** Plain rows, float32: written, not added to. */
+export interface RawProjectionGradients {
+  /** [outputs, inputs]. */
+  weight: number;
+  /** [outputs], or 0. */
+  bias: number;
+}
+
+export interface RawLayerBackwardCall {
+  /** No cache, nothing projected; its output is not used. */
+  forward: RawLayerCall;
+  /** As the output. */
+  gradOutput: number;
+  gradInput: number;
+  /** As the memories; where these are the input, or one the other, so are their gradients, which are then summed. */
+  gradMemoryKeys: number;
+  gradMemoryValues: number;
+  query: RawProjectionGradients;
+  key: RawProjectionGradients;
+  value: RawProjectionGradients;
+  outputProjection: RawProjectionGradients;
+}
+
 export interface RawLinear {
   /** Packed by packLinear. */
   weight: number;
@@ -276,6 +299,8 @@ export interface RawModule extends RawDecoderModule, RawTrainingModule {
   layerBegin(call: RawLayerCall): number;
   layerRun(workspace: number, from: number, to: number): undefined;
   layerEnd(workspace: number, finished: boolean): RawStatus;
+  layerBackwardWorkspaceBytes(call: RawLayerBackwardCall): number;
+  layerBackward(call: RawLayerBackwardCall): RawStatus;
   rotary(call: RawRotaryCall): RawStatus;
   /** A cache is an address of kvCacheBytes(shape) bytes; its bytes may be copied elsewhere (a clone). */
   kvCacheBytes(shape: RawCacheShape): number;

@@ -1,16 +1,18 @@
 import { makeCache, readCache } from "./cache.js";
-import { finishResults, planScores, rawCall, SCORE_OPTIONS } from "./call.js";
+import { finishResults, planInputs, planScores, rawCall, SCORE_OPTIONS } from "./call.js";
 import { fail, shape } from "./errors.js";
-import { type At, type Heap, Job } from "./heap.js";
+import type { LayerGradients } from "./gradient-types.js";
+import { ofDims } from "./gradients.js";
+import { type At, type Heap, Job, type Place } from "./heap.js";
 import type { KvCache } from "./kv-cache-types.js";
-import type { RawRotary } from "./module.js";
+import type { RawAttentionCall, RawLayerCall, RawRotary } from "./module.js";
 import { flag, integer, later, type OptionsOf, positiveInteger, readOptions, required } from "./options.js";
 import { bias, type Parameter, Parameterized, type Projection, planProjections, weight } from "./parameters.js";
 import { ProjectedKeysValues } from "./projected-memory.js";
 import { NO_ROTARY, readEmbedding, readPositions } from "./rotary.js";
 import type { RotaryEmbedding } from "./rotary-types.js";
 import { checkGroups, type Geometry } from "./shapes.js";
-import { type Operand, readFloats } from "./tensors.js";
+import { type Operand, product, readFloats, tensorOf } from "./tensors.js";
 import type { AttentionResult, FullLayerConfig, MultiHeadAttention, ProjectedMemory, StateDict } from "./types.js";
 
 type LayerConfig = Readonly<FullLayerConfig>;
@@ -29,6 +31,7 @@ const CONFIG = {
 const { cache, causal, queryOffset, ...STEP_SCORES } = SCORE_OPTIONS;
 const STEP = { ...STEP_SCORES, positions: later<unknown>() };
 const FORWARD = { memory: later<unknown>(), memoryValues: later<unknown>(), ...SCORE_OPTIONS, ...STEP };
+const BACKWARD = { ...FORWARD, gradOutput: later<unknown>() };
 const CACHE = { batch: positiveInteger, capacity: positiveInteger, dtype: later<unknown>(), rolling: later<unknown>() };
 
 /** M1: the whole configuration, or an error with the numbers that do not fit. */
@@ -92,6 +95,12 @@ function readSequence(value: unknown, name: string, width: number, option: strin
 
 /** Keys and values to be: sources still to be projected, or projected already. */
 type Memory = { keys: Sequence; values: Sequence } | ProjectedKeysValues;
+
+/** Where a call finds what it reads. */
+type Sources = Partial<Record<"keys" | "values" | "projectedKeys" | "projectedValues", Place>> & {
+  readonly source: Place;
+  readonly positions: Place | undefined;
+};
 
 class Layer extends Parameterized implements MultiHeadAttention {
   readonly config: LayerConfig;
@@ -168,50 +177,11 @@ class Layer extends Parameterized implements MultiHeadAttention {
   }
 
   #run(x: unknown, options: OptionsOf<typeof FORWARD>): AttentionResult<never> {
-    const { embedDim, heads, kvHeads } = this.config;
-    const input = readSequence(x, "x", embedDim, "embedDim", this.#heap);
-    const memory = this.#memoryOf(input, options);
-    const [memoryBatch, keyLength] = ProjectedKeysValues.is(memory)
-      ? [memory.batch, memory.keyLength]
-      : [memory.keys.batch, memory.keys.length];
-    if (memoryBatch !== input.batch) {
-      fail("batch-mismatch", `forward: x has a batch of ${input.batch}, the memory of ${memoryBatch}.`);
-    }
-    const headDim = embedDim / heads;
-    const geometry: Geometry = {
-      batch: input.batch,
-      heads,
-      kvHeads,
-      queryLength: input.length,
-      keyLength,
-      headDim,
-      valueDim: headDim,
-    };
-
     const job = new Job(this.#heap, "forward");
-    const source = job.input(input.operand.source);
-    const from = ProjectedKeysValues.is(memory)
-      ? { projectedKeys: memory.keys(), projectedValues: memory.values() }
-      : { keys: job.input(memory.keys.operand.source), values: job.input(memory.values.operand.source) };
+    const { input, geometry, from } = this.#operands("forward", job, x, options);
     const plan = planScores(job, this.#heap, geometry, options, input.operand.dims);
-    const positions = this.#positions(input, options);
-    const turned = positions && job.input(positions);
-    const { query, key, value, out } = this.#projections;
-    const record = (at: At, workspace = 0, workspaceBytes = 0) => ({
-      attention: rawCall(plan, at, workspace, workspaceBytes),
-      rotary: this.#rotary,
-      positions: at(turned),
-      input: at(source),
-      memoryKeys: at(from.keys),
-      memoryValues: at(from.values),
-      projectedKeys: at(from.projectedKeys),
-      projectedValues: at(from.projectedValues),
-      output: at(plan.results.output?.output.place),
-      query: this.raw(at, query),
-      key: this.raw(at, key),
-      value: this.raw(at, value),
-      outputProjection: this.raw(at, out),
-    });
+    const record = (at: At, workspace = 0, workspaceBytes = 0) =>
+      this.#record(at, from, rawCall(plan, at, workspace, workspaceBytes), at(plan.results.output?.output.place));
     job.run(
       (raw, at) => raw.layerWorkspaceBytes(record(at)),
       (raw, at, workspace, bytes) => raw.layerForward(record(at, workspace, bytes)),
@@ -222,6 +192,96 @@ class Layer extends Parameterized implements MultiHeadAttention {
       },
     );
     return finishResults(plan) as AttentionResult<never>;
+  }
+
+  backward(x: unknown, given: unknown): LayerGradients {
+    this.block();
+    const where = "backward";
+    const { gradOutput, ...options } = required(readOptions(given, BACKWARD, where), ["gradOutput"], where);
+    if (options.cache !== undefined || ProjectedKeysValues.is(options.memory)) {
+      fail("bad-option", `${where}: a cache or a projected memory keeps no gradients; give the tokens themselves.`);
+    }
+    const job = new Job(this.#heap, where);
+    const { input, memory, geometry, from } = this.#operands(where, job, x, options);
+    const gradient = ofDims(
+      readFloats(gradOutput, `${where}: gradOutput`, this.#heap),
+      where,
+      "gradOutput",
+      input.operand.dims,
+    );
+    const gradientPlace = job.input(gradient.source);
+    const plan = planInputs(job, this.#heap, geometry, options);
+    const { keys, values } = memory as { keys: Sequence; values: Sequence };
+    const likeOf = ({ operand }: Sequence) => ({ dims: operand.dims, output: job.output(product(operand.dims)) });
+    const gradX = likeOf(input);
+    const gradMemory = keys === input ? gradX : likeOf(keys);
+    const gradMemoryValues = values === keys ? gradMemory : likeOf(values);
+    const parameters = this.planGradients(job);
+    const { query, key, value, out } = this.#projections;
+    const record = (at: At, workspace = 0, workspaceBytes = 0) => ({
+      forward: this.#record(at, from, rawCall(plan, at, workspace, workspaceBytes), 0),
+      gradOutput: at(gradientPlace),
+      gradInput: at(gradX.output.place),
+      gradMemoryKeys: at(gradMemory.output.place),
+      gradMemoryValues: at(gradMemoryValues.output.place),
+      query: parameters.raw(at, query),
+      key: parameters.raw(at, key),
+      value: parameters.raw(at, value),
+      outputProjection: parameters.raw(at, out),
+    });
+    job.run(
+      (raw, at) => raw.layerBackwardWorkspaceBytes(record(at)),
+      (raw, at, workspace, bytes) => raw.layerBackward(record(at, workspace, bytes)),
+    );
+    const tensor = ({ dims, output }: typeof gradX) => tensorOf(output.values!, dims);
+    return {
+      gradX: tensor(gradX),
+      ...(gradMemory !== gradX && { gradMemory: tensor(gradMemory) }),
+      ...(gradMemoryValues !== gradMemory && { gradMemoryValues: tensor(gradMemoryValues) }),
+      parameters: parameters.tensors(),
+    };
+  }
+
+  /** What a call reads, in its job. */
+  #operands(where: string, job: Job, x: unknown, options: OptionsOf<typeof FORWARD>) {
+    const { embedDim, heads, kvHeads } = this.config;
+    const input = readSequence(x, "x", embedDim, "embedDim", this.#heap);
+    const memory = this.#memoryOf(input, options);
+    const [memoryBatch, keyLength] = ProjectedKeysValues.is(memory)
+      ? [memory.batch, memory.keyLength]
+      : [memory.keys.batch, memory.keys.length];
+    if (memoryBatch !== input.batch) {
+      fail("batch-mismatch", `${where}: x has a batch of ${input.batch}, the memory of ${memoryBatch}.`);
+    }
+    const headDim = embedDim / heads;
+    const sizes = { batch: input.batch, queryLength: input.length, keyLength };
+    const geometry: Geometry = { ...sizes, heads, kvHeads, headDim, valueDim: headDim };
+    const source = job.input(input.operand.source);
+    const read = ProjectedKeysValues.is(memory)
+      ? { projectedKeys: memory.keys(), projectedValues: memory.values() }
+      : { keys: job.input(memory.keys.operand.source), values: job.input(memory.values.operand.source) };
+    const positions = this.#positions(input, options);
+    const from: Sources = { ...read, source, positions: positions && job.input(positions) };
+    return { input, memory, geometry, from };
+  }
+
+  #record(at: At, from: Sources, attention: RawAttentionCall, output: number): RawLayerCall {
+    const { query, key, value, out } = this.#projections;
+    return {
+      attention,
+      rotary: this.#rotary,
+      positions: at(from.positions),
+      input: at(from.source),
+      memoryKeys: at(from.keys),
+      memoryValues: at(from.values),
+      projectedKeys: at(from.projectedKeys),
+      projectedValues: at(from.projectedValues),
+      output,
+      query: this.raw(at, query),
+      key: this.raw(at, key),
+      value: this.raw(at, value),
+      outputProjection: this.raw(at, out),
+    };
   }
 
   /** Where the rows of x stand, [B, L], for a layer that turns them. */

@@ -155,6 +155,30 @@ export abstract class Parameterized extends Owned {
     return state;
   }
 
+  /** Room for the gradients of all parameters, written as plain rows. Call it after every job.input(). */
+  protected planGradients(job: Job) {
+    const outputs = this.#parameters.map(({ name, dims, parts }) => {
+      const output = job.output(product(dims));
+      let offset = output.place.offset;
+      const places = parts.map((part) => {
+        const place: Place = { block: undefined, offset };
+        offset += 4 * part.outputs * (dims.length === 1 ? 1 : part.inputs);
+        return { part, place };
+      });
+      return { name, dims, output, places };
+    });
+    const placeOf = (wanted: Projection, rank: number) =>
+      outputs
+        .filter(({ dims }) => dims.length === rank)
+        .flatMap(({ places }) => places)
+        .find(({ part }) => part === wanted)?.place;
+    return {
+      raw: (at: At, part: Projection) => ({ weight: at(placeOf(part, 2)), bias: at(placeOf(part, 1)) }),
+      tensors: () =>
+        Object.fromEntries(outputs.map(({ name, dims, output }) => [name, tensorOf(output.values!, dims)])),
+    };
+  }
+
   /** The core's record of one of the linear maps. */
   protected raw(at: At, part: Projection): RawLinear {
     return rawLinear(at, this.block(), part);

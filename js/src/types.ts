@@ -1,6 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** The public types of `lookback`. Shapes use the words of the field: B batch, H heads, Lq / Lk query and key length. */
 import type { AssertCausalOptions, CausalReport, Diagnosis, SequenceFunction } from "./diagnose-types.js";
+import type {
+  AttentionBackwardOptions,
+  AttentionGradients,
+  Dropout,
+  LayerBackwardOptions,
+  LayerGradients,
+} from "./gradient-types.js";
 import type { KvCache, KvCacheAppendOptions, KvCacheConfig } from "./kv-cache-types.js";
 import type { Positions, RotaryEmbedding, RotaryOptions } from "./rotary-types.js";
 import type { Trainer, TrainerConfig } from "./train/types.js";
@@ -135,13 +142,6 @@ export interface AttentionOptions extends KvCacheAppendOptions {
   out?: { output?: OutTarget; weights?: OutTarget; logSumExp?: OutTarget };
 }
 
-export interface Dropout {
-  /** In [0, 1); 0 = none. */
-  p: number;
-  /** An integer. */
-  seed: number;
-}
-
 /** One number per head, [H]. */
 export type PerHead = readonly number[] | Float32Array | FloatTensor;
 
@@ -149,12 +149,12 @@ export type PerHead = readonly number[] | Float32Array | FloatTensor;
 export type OutTarget = Float32Array | TensorLike<Float32Array> | WasmTensor;
 
 /** What came out under a name: the wasm tensor if `out` named one, else a Tensor. */
-type Returned<Options, Name extends string> = Options extends { out: { [Key in Name]: WasmTensor } }
+export type Returned<Options, Name extends string> = Options extends { out: { [Key in Name]: WasmTensor } }
   ? WasmTensor
   : Tensor;
 
 /** A result that is there where the options ask for it. */
-type Asked<Options, Name extends string, Request, Value> = Options extends { [Key in Name]: Request }
+export type Asked<Options, Name extends string, Request, Value> = Options extends { [Key in Name]: Request }
   ? { [Key in Name]: Value }
   : { [Key in Name]?: Value };
 
@@ -172,28 +172,6 @@ export type AttentionResult<Options = AttentionOptions> = {
   (Options extends { summary: infer Request extends SummaryRequest }
     ? { summary: Summarized<Request> }
     : { summary?: Summary });
-
-/** Those of the forward call (what only chooses its results is not looked at), with its results. */
-export interface AttentionBackwardOptions extends Omit<AttentionOptions, "cache" | "logSumExp" | "out"> {
-  /** The forward call's, in its layout. */
-  output: FloatTensor;
-  /** The forward call's, [B, H, Lq]: ask for it with `logSumExp: true`. */
-  logSumExp: FloatTensor;
-  /** The gradient of the loss with respect to `output`, in its layout. */
-  gradOutput: FloatTensor;
-  /** Returns the gradient of `bias`, in its own dims: summed where it is broadcast. */
-  gradBias?: boolean;
-  /** Returns the gradient of `sinks`, [H]. */
-  gradSinks?: boolean;
-  /** Writes gradients into the caller's arrays or wasm tensors instead of new ones. */
-  out?: { gradQ?: OutTarget; gradK?: OutTarget; gradV?: OutTarget; gradBias?: OutTarget; gradSinks?: OutTarget };
-}
-
-/** In the layouts of q, k and v; `gradBias` and `gradSinks` are there where the options ask for them. */
-export type AttentionGradients<Options = AttentionBackwardOptions> = {
-  [Name in "gradQ" | "gradK" | "gradV"]: Returned<Options, Name>;
-} & Asked<Options, "gradBias", true, Returned<Options, "gradBias">> &
-  Asked<Options, "gradSinks", true, Returned<Options, "gradSinks">>;
 
 /** Refuses names that are no options while `Given` keeps the precise type for the result. */
 export type Only<Options, Given> = Given & { [Name in Exclude<keyof Given, keyof Options>]: never };
@@ -288,6 +266,11 @@ export interface MultiHeadAttention {
     cache: KvCache,
     options?: Only<LayerStepOptions, Given>,
   ): AttentionResult<Given>;
+  /** The gradients of x, of a memory and of the parameters. The forward pass is computed again: no result of it is needed. */
+  backward<Given extends LayerBackwardOptions>(
+    x: FloatTensor,
+    options: Only<LayerBackwardOptions, Given>,
+  ): LayerGradients;
   /** A cache with the layer's sizes. */
   kvCache(config: LayerCacheConfig): KvCache;
   /** Projects a memory [B, Lk, keyDim] (and [B, Lk, valueDim]) for use as `forward(x, { memory })`; `load` makes it stale. */

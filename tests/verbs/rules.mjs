@@ -49,8 +49,8 @@ export const RULES = [
   ["B6", "Long work: off the main thread, with a signal and progress."],
 ];
 
-/** Promised, and not built yet. */
-export const NOT_YET = ["R19", "R20"];
+/** Promised, and not built yet. @type {string[]} */
+export const NOT_YET = [];
 
 const NUMBERS = /\b([RMB])(\d+)(?:[–-][RMB]?(\d+))?/g;
 

@@ -43,4 +43,26 @@ Status multi_head_attention_begin(const MultiHeadAttentionCall& call, void* work
 void multi_head_attention_run(void* workspace, Index from, Index to) noexcept;
 Status multi_head_attention_end(void* workspace, bool finished) noexcept;
 
+/// Where the gradients of one projection go.
+struct ProjectionGradients {
+  float* weight = nullptr;  ///< [outputs, inputs], plain rows
+  float* bias = nullptr;    ///< [outputs]; nullptr = not asked
+};
+
+/// Gradients through multi_head_attention_forward, whose intermediate results are computed again. They are written, not added.
+struct MultiHeadAttentionBackwardCall {
+  MultiHeadAttentionCall forward;       ///< without a cache or a projected memory; its results are not looked at
+  const float* grad_output = nullptr;   ///< [B, Lq, output_projection.outputs]
+  float* grad_input = nullptr;          ///< [B, Lq, query.inputs]
+  float* grad_memory_keys = nullptr;    ///< [B, Lk, key.inputs]; self-attention: grad_input, which gets the sum
+  float* grad_memory_values = nullptr;  ///< [B, Lk, value.inputs]; it may be one of the two above, which gets the sum
+  ProjectionGradients query, key, value, output_projection;
+};
+
+/// Scratch bytes: the projections and their gradients, a weight in panels, the workspaces of the attention and its gradients.
+[[nodiscard]] double multi_head_attention_backward_workspace_bytes(const MultiHeadAttentionBackwardCall& call) noexcept;
+
+Status multi_head_attention_backward(const MultiHeadAttentionBackwardCall& call, void* workspace,
+                                     std::size_t workspace_bytes) noexcept;
+
 }  // namespace lookback

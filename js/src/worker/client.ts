@@ -192,6 +192,10 @@ class RemoteLayer extends RemoteLinear {
     super(link, handle, "This multi-head layer");
   }
 
+  backward(...given: unknown[]): Promise<unknown> {
+    return this.call("backward", ...given);
+  }
+
   step(...given: unknown[]): Promise<unknown> {
     return this.call("step", ...given);
   }

@@ -1,12 +1,17 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** The public types of `lookback/worker`: those of `lookback`, with promises. */
+
 import type { Diagnosis } from "../diagnose-types.js";
+import type {
+  AttentionBackwardOptions,
+  AttentionGradients,
+  LayerBackwardOptions,
+  LayerGradients,
+} from "../gradient-types.js";
 import type { KvCache, KvCacheAppendOptions, KvCacheConfig } from "../kv-cache-types.js";
 import type { AttentionPart, MergedAttention, MergeOptions } from "../merge.js";
 import type { RotaryOptions } from "../rotary-types.js";
 import type {
-  AttentionBackwardOptions,
-  AttentionGradients,
   AttentionOptions,
   AttentionResult,
   FullLayerConfig,
@@ -78,6 +83,7 @@ export type WorkerAttentionGradients<Given = WorkerAttentionBackwardOptions> = {
 };
 export type WorkerRotaryOptions = OptionsInWorker<RotaryOptions>;
 export type WorkerLayerForwardOptions = OptionsInWorker<LayerForwardOptions>;
+export type WorkerLayerBackwardOptions = OptionsInWorker<LayerBackwardOptions>;
 export type WorkerLayerStepOptions = OptionsInWorker<LayerStepOptions>;
 export type WorkerLinearForwardOptions = { out?: { output?: WorkerTensor } } & WorkerCall;
 export type WorkerStateDict = Record<string, WorkerFloats>;
@@ -131,6 +137,10 @@ export interface WorkerMultiHeadAttention extends WorkerObject {
     cache: WorkerKvCache,
     options?: Only<WorkerLayerStepOptions, Given>,
   ): Promise<WorkerAttentionResult<Given>>;
+  backward<Given extends WorkerLayerBackwardOptions>(
+    x: WorkerFloats,
+    options: Only<WorkerLayerBackwardOptions, Given>,
+  ): Promise<LayerGradients>;
   kvCache(config: LayerCacheConfig & WorkerCall): Promise<WorkerKvCache>;
   project(memory: WorkerFloats, memoryValues?: WorkerFloats, call?: WorkerCall): Promise<WorkerProjectedMemory>;
 }
