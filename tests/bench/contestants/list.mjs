@@ -3,7 +3,7 @@
 /** @typedef {import("../core/types.ts").Contestant} Contestant */
 
 const variants = /** @type {const} */ (["simd", "relaxed"]);
-const computing = /** @type {const} */ (["multiply-add", "attention", "linear", "layer", "training"]);
+const computing = /** @type {const} */ (["multiply-add", "attention", "backward", "linear", "layer", "training"]);
 const reading = /** @type {const} */ (["read", "decode", "row", "step"]);
 
 /** @type {Contestant[]} */

@@ -32,6 +32,8 @@ function prepare(lb, workload, inputs, env) {
   switch (workload.kind) {
     case "attention":
       return attention(lb, workload, inputs);
+    case "backward":
+      return backward(lb, workload, inputs);
     case "decode":
       return decode(lb, workload, inputs);
     case "linear":
@@ -69,6 +71,25 @@ function attention(lb, { heads, headDim, length, causal, mask, weights }, inputs
   return {
     call: () => lb.attention(q, k, v, options),
     read: (result) => ({ output: result.output.data, ...(weights && { weights: result.weights.data }) }),
+  };
+}
+
+/**
+ * @param {any} lb
+ * @param {Extract<Workload, { kind: "backward" }>} workload
+ * @param {Inputs} inputs
+ * @returns {Prepared}
+ */
+function backward(lb, { heads, headDim, length }, inputs) {
+  const dims = [1, heads, length, headDim];
+  const [q, k, v, gradOutput] = ["queries", "keys", "values", "gradOutput"].map((name) => ({
+    data: floatInput(inputs, name),
+    dims,
+  }));
+  const { output, logSumExp } = lb.attention(q, k, v, { causal: true, logSumExp: true });
+  return {
+    call: () => lb.attentionBackward(q, k, v, { causal: true, output, logSumExp, gradOutput }),
+    read: (result) => ({ output: result.gradQ.data }),
   };
 }
 

@@ -46,6 +46,11 @@ export function inputsOf(workload) {
       for (let i = 0; i < length; ++i) allowed[i * length + i] = 1;
       return { ...operands, mask: allowed };
     }
+    case "backward": {
+      const size = workload.heads * workload.headDim * workload.length;
+      const operands = { queries: floats(size, 2.5), keys: floats(size, 2.5), values: floats(size, 1) };
+      return { ...operands, gradOutput: floats(size, 1) };
+    }
     case "decode": {
       const { heads, headDim, keyLength } = workload;
       const size = heads * headDim * keyLength;

@@ -32,6 +32,13 @@ export function expectedOf(workload, inputs) {
       const { output, weights: rows } = attentionRows(inputs, shape, chosenRows(heads * length, 4 * headDim * length));
       return { output, ...(weights && { weights: rows }), tolerance: 1e-5 };
     }
+    case "backward": {
+      const { heads, headDim, length } = workload;
+      return {
+        output: queryGradientRows(inputs, workload, chosenRows(heads * length, 6 * headDim * length)),
+        tolerance: 1e-4,
+      };
+    }
     case "decode": {
       const { heads, headDim, keyLength, type } = workload;
       const shape = { heads, headDim, queryLength: 1, keyLength, causal: false };
@@ -121,6 +128,34 @@ function attentionRows(inputs, { headDim, queryLength, keyLength, causal }, chos
     weights.rows.set(row, shares);
   }
   return { output, weights };
+}
+
+/**
+ * Of causal attention; the other gradients come from the same products.
+ * @param {Inputs} inputs
+ * @param {{ heads: number, headDim: number, length: number }} shape
+ * @param {number[]} chosen
+ * @returns {Rows}
+ */
+function queryGradientRows(inputs, { heads, headDim, length }, chosen) {
+  const attended = { heads, headDim, queryLength: length, keyLength: length, causal: true };
+  const { weights } = attentionRows(/** @type {Record<string, ArrayLike<number>>} */ (inputs), attended, chosen);
+  const [keys, values, gradients] = ["keys", "values", "gradOutput"].map((name) => numbers(inputs, name));
+  if (!keys || !values || !gradients) throw new Error("keys, values and gradients are needed");
+  const rows = new Map();
+  for (const [row, shares] of weights.rows) {
+    const firstKey = Math.floor(row / length) * length * headDim;
+    const products = shares.map((_, key) => dot(gradients, row * headDim, values, firstKey + key * headDim, headDim));
+    const mean = dot(shares, 0, products, 0, length);
+    const sums = new Float64Array(headDim);
+    shares.forEach((share, key) => {
+      const factor = (share * /** @type {number} */ ((products[key]) - mean)) / Math.sqrt(headDim);
+      for (let d = 0; d < headDim; ++d)
+        sums[d] = /** @type {number} */ (sums[d]) + factor * /** @type {number} */ (keys[firstKey + key * headDim + d]);
+    });
+    rows.set(row, sums);
+  }
+  return { width: headDim, rows };
 }
 
 /**

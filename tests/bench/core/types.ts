@@ -13,6 +13,8 @@ export type Unit = "GFLOP/s" | "GB/s" | "tokens/s";
 
 export type Calculation =
   | ({ readonly kind: "attention" } & AttentionShape)
+  /** The gradients of queries, keys and values, given the output's and what the forward pass has left. */
+  | { readonly kind: "backward"; readonly heads: number; readonly headDim: number; readonly length: number }
   | {
       /** One query against a cache that is already filled. */
       readonly kind: "decode";

@@ -130,6 +130,16 @@ export const cases = [
     workloads: [attention("causal", "causal", { length: 128, causal: true })],
   },
   {
+    id: "attention-backward",
+    title: "Gradients of causal attention, L = 1024",
+    workloads: [
+      { id: "backward", title: "gradients, causal", kind: "backward", ...shape, length: 1024, contestants: "ours" },
+    ],
+    quick: [
+      { id: "backward", title: "gradients, causal", kind: "backward", ...shape, length: 128, contestants: "ours" },
+    ],
+  },
+  {
     id: "full-512",
     title: "Attention without a mask, L = 512",
     workloads: [attention("full", "no mask", { length: 512, causal: false })],
@@ -214,6 +224,11 @@ export function workOf(workload) {
       const { heads, headDim, length, causal } = workload;
       const pairs = causal ? (length * (length + 1)) / 2 : length * length;
       return { operations: 4 * heads * headDim * pairs, bytes: 4 * 4 * heads * headDim * length };
+    }
+    case "backward": {
+      const { heads, headDim, length } = workload;
+      // Five products: scores again, dO·Vᵀ, and one for each of the three gradients.
+      return { operations: 5 * heads * headDim * length * (length + 1), bytes: 8 * 4 * heads * headDim * length };
     }
     case "decode": {
       const { heads, headDim, keyLength, type } = workload;
