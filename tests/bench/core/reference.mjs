@@ -149,7 +149,8 @@ function queryGradientRows(inputs, { heads, headDim, length }, chosen) {
     const mean = dot(shares, 0, products, 0, length);
     const sums = new Float64Array(headDim);
     shares.forEach((share, key) => {
-      const factor = (share * /** @type {number} */ ((products[key]) - mean)) / Math.sqrt(headDim);
+      const product = /** @type {number} */ (products[key]);
+      const factor = (share * (product - mean)) / Math.sqrt(headDim);
       for (let d = 0; d < headDim; ++d)
         sums[d] = /** @type {number} */ (sums[d]) + factor * /** @type {number} */ (keys[firstKey + key * headDim + d]);
     });
