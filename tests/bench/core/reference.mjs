@@ -143,7 +143,7 @@ function queryGradientRows(inputs, { heads, headDim, length }, chosen) {
   const [keys, values, gradients] = ["keys", "values", "gradOutput"].map((name) => numbers(inputs, name));
   if (!keys || !values || !gradients) throw new Error("keys, values and gradients are needed");
   const rows = new Map();
-  for (const [row, shares] of weights.rows) {
+  for (const [row, shares] of /** @type {Map<number, Float64Array>} */ (weights.rows)) {
     const firstKey = Math.floor(row / length) * length * headDim;
     const products = shares.map((_, key) => dot(gradients, row * headDim, values, firstKey + key * headDim, headDim));
     const mean = dot(shares, 0, products, 0, length);
