@@ -57,6 +57,14 @@ describe("what is counted", () => {
     assert.equal(unitOf(f32), "GB/s");
   });
 
+  test("a training step counts each product of the forward pass three times, and causal pairs once each", () => {
+    const step = cases.find(({ id }) => id === "training-step")?.workloads[0];
+    assert.ok(step);
+    const products = 2048 * (4 * 12 * 256 * 256 + 256 * 256) + 4 * 2 * 256 * 8 * ((256 * 257) / 2);
+    assert.equal(workOf(step).operations, 3 * 2 * products);
+    assert.equal(unitOf(step), "GFLOP/s");
+  });
+
   test("decoding reads every key and value once", () => {
     const decode = /** @type {const} */ ({
       id: "",
