@@ -35,4 +35,24 @@ export const CHAPTERS: readonly ChapterEntry[] = [
     places: [{ label: { en: "Train", zh: "训练" } }],
     load: () => import("../chapters/train/chapter"),
   },
+  {
+    id: "mask-lab",
+    title: { en: "Mask lab", zh: "掩码实验室" },
+    description: {
+      en: "Compose or draw an attention mask, see what each row sees, and take it along as code.",
+      zh: "组合或手绘一个注意力掩码，看每一行能看到什么，再把它作为代码带走。",
+    },
+    places: [{ label: { en: "Mask lab", zh: "掩码实验室" } }],
+    load: () => import("../chapters/mask-lab/mask-lab"),
+  },
+  {
+    id: "long-context",
+    title: { en: "Long context", zh: "长上下文" },
+    description: {
+      en: "Attention over 8,192 words, computed in a worker without ever making the table of weights.",
+      zh: "在 Worker 里计算 8192 个词的注意力，从不生成完整的权重表。",
+    },
+    places: [{ label: { en: "Long context", zh: "长上下文" } }],
+    load: () => import("../chapters/long-context/long-context"),
+  },
 ];

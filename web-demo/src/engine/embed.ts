@@ -7,8 +7,13 @@ export const MAX_TOKENS = 12;
 const SINGLE = "[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}]";
 const TOKEN = new RegExp(`${SINGLE}|(?:(?!${SINGLE})[\\p{L}\\p{M}\\p{N}_'’])+|\\S`, "gu");
 
+export function splitTokens(text: string): string[] {
+  return text.normalize("NFC").match(TOKEN) ?? [];
+}
+
+/** As many as a figure of the article has room for. */
 export function tokenize(text: string): string[] {
-  return (text.normalize("NFC").match(TOKEN) ?? []).slice(0, MAX_TOKENS);
+  return splitTokens(text).slice(0, MAX_TOKENS);
 }
 
 function seedOf(text: string): number {

@@ -41,16 +41,17 @@ export function segmented<T extends string>(
 
 export function slider(
   label: string,
-  range: { readonly min: number; readonly max: number },
+  range: { readonly min: number; readonly max: number; readonly step?: number; readonly marks?: boolean },
   spoken: (value: number) => string,
   choose: (value: number) => void,
-): Control<number> & { readonly output: HTMLOutputElement } {
+): Control<number> & { readonly output: HTMLOutputElement; range(min: number, max: number): void } {
   const id = `slider-${++names}`;
-  const input = h("input", { type: "range", id, min: range.min, max: range.max, step: 1 });
+  const input = h("input", { type: "range", id, min: range.min, max: range.max, step: range.step ?? 1 });
   input.addEventListener("input", () => choose(input.valueAsNumber));
   const output = h("output", { for: id });
   const marks = h("div", { class: "marks", "aria-hidden": "true" });
-  for (let value = range.min; value <= range.max; value++) marks.append(h("span", {}, String(value)));
+  marks.hidden = range.marks === false;
+  for (let value = range.min; value <= range.max && !marks.hidden; value++) marks.append(h("span", {}, String(value)));
   const element = h(
     "div",
     { class: "slider" },
@@ -61,6 +62,10 @@ export function slider(
   return {
     element,
     output,
+    range(min, max) {
+      input.min = String(min);
+      input.max = String(max);
+    },
     show(value) {
       input.value = String(value);
       input.setAttribute("aria-valuetext", spoken(value));

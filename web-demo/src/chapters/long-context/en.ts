@@ -1,0 +1,66 @@
+/** Long context in English. The Chinese file has the same shape: the compiler sees to it. */
+import type { Head } from "./inputs";
+import type { Positions } from "./settings";
+
+export const en = {
+  eyebrow: "Long context",
+  title: "Eight thousand words at once",
+  lead: "Every word looks back at all before it. The table of all these looks would not fit into a browser’s memory, so it is never made: while the weights pass by, the engine keeps what they say. All of it is computed now, in a worker.",
+  settings: "Settings",
+  text: "The text",
+  moby: "Moby-Dick, from chapter 1 on (Herman Melville, 1851; public domain)",
+  own: "Your own text",
+  ownPlaceholder: "Paste a long text, or drop a text file here.",
+  ownHint: (count: string) => `${count} words read. The text stays on this machine.`,
+  ownShort: (least: number, count: string) => `At least ${least} words are needed; this text has ${count}.`,
+  file: "Open a text file",
+  length: "Words",
+  positions: "Positions",
+  positionNames: { none: "None", rotary: "Rotary", alibi: "ALiBi" } satisfies Record<Positions, string>,
+  positionHints: {
+    none: "Words do not know where they stand: a look goes as far as the mask lets it.",
+    rotary: "Queries and keys are turned by their places, so that nearness counts in the dot product.",
+    alibi: "Each step of distance takes something off the score, most in the first head, least in the last.",
+  } satisfies Record<Positions, string>,
+  window: "How far back",
+  windowAll: "All",
+  run: "Calculate",
+  cancel: "Cancel",
+  starting: "Starting the worker …",
+  preparing: "Reading the text …",
+  running: (percent: string) => `Calculating … ${percent}`,
+  cancelled: "Cancelled. Nothing was kept.",
+  progress: "Progress",
+  facts: {
+    words: "Words",
+    time: "Time",
+    pairs: "Pairs looked at",
+    weights: "All weights would take",
+    results: "What is kept takes",
+    wasm: "Wasm memory of the worker",
+  },
+  share: (times: string) => `1 / ${times} of the weights`,
+  milliseconds: (ms: string) => `${ms} ms`,
+  rate: (pairs: string) => `${pairs} million per second`,
+  mapsTitle: "Where four heads look",
+  mapsLead: (cells: number, words: string) =>
+    `Each picture has ${cells} × ${cells} cells; a cell is ${words} words by ${words} words, and shows how much of their attention the one give to the other, on a logarithmic scale. Click a cell to read what its words look at.`,
+  heads: {
+    same: { name: "Same word", says: "Looks for the same word, earlier." },
+    next: { name: "What came next", says: "Looks for what followed the same word before: an induction head." },
+    passage: { name: "Same subject", says: "Looks for passages that use the same words." },
+    place: { name: "Place only", says: "All words are alike to it: what is seen is positions and mask alone." },
+  } satisfies Record<Head, { name: string; says: string }>,
+  mapLabel: (name: string) => `Attention of the head “${name}”, pooled`,
+  measures: "Measured per head",
+  measureHead: ["Head", "Entropy (nats)", "As many words", "Distance (words)"],
+  entropyLine: "entropy, from the first word to the last",
+  distanceLine: "distance, from the first word to the last",
+  rowTitle: "One word’s look",
+  row: "Word",
+  rowSpoken: (row: string, word: string) => `word ${row}, “${word}”`,
+  rowLead: (count: number) => `The ${count} words that it looks at most, in each head.`,
+  nothing: "Nothing.",
+};
+
+export type LongContextMessages = typeof en;

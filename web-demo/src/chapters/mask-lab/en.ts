@@ -1,0 +1,93 @@
+/** The mask lab in English. The Chinese file has the same shape: the compiler sees to it. */
+import type { Kind, Parameter, Preset } from "./recipe";
+
+export const en = {
+  eyebrow: "Mask lab",
+  title: "Draw who may look at whom",
+  lead: "A mask is a picture: a row for each word that looks, a column for each word that can be seen. Start from a common one, compose your own, or draw it cell by cell. What you see is what the engine uses.",
+  presetsTitle: "Start from",
+  presets: {
+    causal: "Causal",
+    window: "Sliding window",
+    prefix: "Prefix LM",
+    packed: "Packed texts",
+    padded: "Padding",
+    dilated: "Dilated",
+    inverted: "Inverted by mistake",
+    blank: "Blank",
+  } satisfies Record<Preset, string>,
+  length: "Words",
+  composeTitle: "Compose",
+  first: "mask",
+  operator: "Joined by",
+  and: "and",
+  or: "or",
+  not: "not",
+  kind: "Kind of mask",
+  kinds: {
+    everything: "everything",
+    nothing: "nothing",
+    causal: "causal",
+    window: "window",
+    dilated: "dilated",
+    prefix: "prefix",
+    documents: "documents",
+    padding: "padding",
+  } satisfies Record<Kind, string>,
+  parameters: {
+    left: "back",
+    right: "ahead",
+    step: "every",
+    prefixLength: "first words",
+    tokens: "real words",
+    documents: "lengths",
+  } satisfies Record<Parameter["name"] | "documents", string>,
+  unlimited: "all",
+  add: "Add a term",
+  remove: (kind: string) => `Remove the term “${kind}”`,
+  drawTitle: "Draw",
+  grid: "The mask: rows look, columns are looked at",
+  gridHelp: "Press and pull to paint. Keyboard: arrows move, Space switches a cell, Shift with an arrow paints along.",
+  query: "Word that looks",
+  seen: "sees",
+  cell: (query: string, key: string, visible: boolean) =>
+    visible ? `“${query}” may look at “${key}”` : `“${query}” may not look at “${key}”`,
+  drawn: (count: number) =>
+    count === 0
+      ? "Nothing is drawn by hand."
+      : `${count} ${count === 1 ? "cell is" : "cells are"} drawn by hand, on top of the terms.`,
+  undraw: "Undo the drawing",
+  pointed: (query: string, count: number, keys: string) =>
+    count === 0 ? `“${query}” sees nothing: its output is zeros.` : `“${query}” sees ${count}: ${keys}.`,
+  pointHint: "Point at a row to read what it sees.",
+  rows: "What each row sees",
+  rowHead: ["Row", "Word", "Count", "Places it sees"],
+  none: "nothing",
+  blind: (count: number, list: string) =>
+    count === 1 ? `Row ${list} sees nothing at all.` : `${count} rows see nothing at all: ${list}.`,
+  weightsTitle: "Attention through this mask",
+  weightsLead: "Softmax over what each row may see, for example vectors of these words.",
+  weightsLabel: "Attention weights through the mask",
+  diagnosisTitle: "What lb.diagnose says",
+  healthy: "Nothing to object to.",
+  future: (percent: string) => `Largest share of weight that a row gives to later words: ${percent}.`,
+  findings: {
+    "non-finite": "Not all numbers are finite",
+    "rows-see-nothing": "Rows that see nothing",
+    "mask-inverted": "The mask looks inverted",
+    "future-leak": "The future leaks in",
+    "bias-is-mask": "A bias that was meant as a mask",
+    "bias-zero-one": "A mask given as a bias",
+    "scale-forgotten": "The scale seems forgotten",
+    saturated: "Nearly every row looks at one word only",
+    "uniform-heads": "Every visible word gets the same weight",
+    "sink-heads": "Most rows look at one and the same word",
+    "copied-heads": "A head repeats another",
+  },
+  codeTitle: "The same mask as code",
+  copy: "Copy",
+  copied: "Copied",
+  copyFailed: "Select the text and copy it",
+};
+
+export type MaskLabMessages = typeof en;
