@@ -55,4 +55,14 @@ export const CHAPTERS: readonly ChapterEntry[] = [
     places: [{ label: { en: "Long context", zh: "长上下文" } }],
     load: () => import("../chapters/long-context/long-context"),
   },
+  {
+    id: "own-weights",
+    title: { en: "Your own weights", zh: "自己的权重" },
+    description: {
+      en: "Look at attention weights from any program: JSON, tables and NumPy arrays, read on your machine.",
+      zh: "查看任何程序算出的注意力权重：JSON、表格和 NumPy 数组，都在本机读取。",
+    },
+    places: [{ label: { en: "Your own weights", zh: "自己的权重" } }],
+    load: () => import("../chapters/own-weights/own-weights"),
+  },
 ];

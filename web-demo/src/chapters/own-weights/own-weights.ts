@@ -1,0 +1,239 @@
+/** Your own weights: attention from elsewhere, looked at with the elements of `lookback/view`. */
+import type { HeadChoice } from "lookback/view";
+import type { Chapter, ChapterContext } from "../../app/chapter";
+import { segmented } from "../../view/controls";
+import { h } from "../../view/dom";
+import { formatNumber } from "../../view/format";
+import { en, type OwnWeightsMessages } from "./en";
+import { EXAMPLES, type Example, exampleText, SHORT_EXAMPLE } from "./examples";
+import "./own-weights.css";
+import { type OwnWeights, readWeights, WeightsError } from "./parse";
+import { zh } from "./zh";
+
+/** More characters than this are read, but not shown in the text field, which would take long. */
+const SHOWN = 200_000;
+
+function tokensOf(text: string): string[] {
+  const trimmed = text.trim();
+  if (trimmed.startsWith("["))
+    try {
+      const list: unknown = JSON.parse(trimmed);
+      if (Array.isArray(list)) return list.map(String);
+    } catch {
+      // Then it is a text that begins with a bracket.
+    }
+  return trimmed === "" ? [] : trimmed.split(/\s+/);
+}
+
+class OwnWeightsView {
+  readonly element: HTMLElement;
+  readonly #t: OwnWeightsMessages;
+  readonly #context: ChapterContext;
+  readonly #area: HTMLTextAreaElement;
+  readonly #tokens: HTMLInputElement;
+  readonly #problem = h("div", { class: "refusal", role: "alert", hidden: true });
+  readonly #result = h("section", { class: "own-result", hidden: true });
+  readonly #shape = h("p", { class: "own-shape", role: "status" });
+  readonly #sums = h("p", { class: "hint" });
+  readonly #choices = h("div", { class: "own-choices" });
+  readonly #map = h("attention-map", { "max-height": 620, numbers: true });
+  /** What is read: the text field's, or a file's that is no text. */
+  #source: string | ArrayBuffer = "";
+  #read: OwnWeights | null = null;
+  #reading = 0;
+
+  constructor(context: ChapterContext) {
+    this.#context = context;
+    this.#t = { en, zh }[context.lang];
+    const t = this.#t;
+    this.#map.label = t.map;
+    this.#area = h("textarea", { rows: 9, placeholder: t.placeholder, spellcheck: "false", "aria-label": t.drop });
+    this.#area.addEventListener("input", () => this.#take(this.#area.value));
+    this.#tokens = h("input", { type: "text", autocomplete: "off", "aria-describedby": "own-tokens-hint" });
+    this.#tokens.addEventListener("input", () => void this.#look());
+    this.element = this.#build();
+  }
+
+  #build(): HTMLElement {
+    const t = this.#t;
+    const file = h("input", {
+      type: "file",
+      accept: ".json,.csv,.tsv,.txt,.npy,application/json,text/*",
+      class: "visually-hidden",
+    });
+    file.addEventListener("change", () => void this.#open(file.files?.[0]));
+    const zone = h("div", { class: "drop-zone" }, h("h2", {}, t.drop), this.#area);
+    zone.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      zone.classList.add("over");
+    });
+    for (const name of ["dragleave", "drop"]) zone.addEventListener(name, () => zone.classList.remove("over"));
+    zone.addEventListener("drop", (event) => {
+      const given = event.dataTransfer?.files[0];
+      if (!given) return;
+      event.preventDefault();
+      void this.#open(given);
+    });
+    const examples = EXAMPLES.map((name) => {
+      const button = h("button", { type: "button", class: "pill", "data-example": name }, t.exampleNames[name]);
+      button.addEventListener("click", () => void this.example(name));
+      return button;
+    });
+    this.#result.append(h("h2", {}, t.result), this.#shape, this.#choices, this.#map, this.#sums);
+    return h(
+      "div",
+      { class: "column lab own-weights" },
+      h(
+        "header",
+        { class: "lab-head" },
+        h("p", { class: "eyebrow" }, t.eyebrow),
+        h("h1", { tabindex: -1 }, t.title),
+        h("p", { class: "lead" }, t.lead),
+      ),
+      h(
+        "div",
+        { class: "lab-grid" },
+        h(
+          "section",
+          { class: "panel" },
+          zone,
+          h("div", { class: "pills" }, h("label", { class: "pill file" }, file, t.open)),
+          h("p", { class: "hint" }, t.kinds),
+          h("div", { class: "pills", role: "group", "aria-label": t.examples }, h("span", {}, t.examples), ...examples),
+          h("label", { class: "own-tokens" }, h("span", {}, t.tokens), this.#tokens),
+          h("p", { class: "hint", id: "own-tokens-hint" }, t.tokensHint),
+          this.#problem,
+        ),
+        this.#result,
+      ),
+    );
+  }
+
+  async example(name: Example): Promise<void> {
+    const lb = await this.#context.engine();
+    this.#area.value = exampleText(lb, name, this.#t.sample);
+    this.#tokens.value = "";
+    this.#take(this.#area.value);
+  }
+
+  async #open(file: File | undefined): Promise<void> {
+    if (!file) return;
+    const bytes = await file.arrayBuffer();
+    const text = bytes.byteLength <= SHOWN ? new TextDecoder().decode(bytes) : "";
+    // What is no text, or too long to be shown, is only named.
+    this.#area.value = text.includes("\u0000") || text.includes("\ufffd") ? "" : text;
+    this.#area.placeholder = this.#area.value === "" ? file.name : this.#t.placeholder;
+    this.#take(bytes);
+  }
+
+  #take(source: string | ArrayBuffer): void {
+    this.#source = source;
+    void this.#look();
+  }
+
+  async #look(): Promise<void> {
+    const reading = ++this.#reading;
+    this.#problem.hidden = true;
+    if (this.#source === "") {
+      this.#result.hidden = true;
+      return;
+    }
+    try {
+      const read = await readWeights(this.#source, tokensOf(this.#tokens.value));
+      if (reading !== this.#reading) return;
+      this.#read = read;
+      this.#show(read);
+    } catch (error) {
+      if (reading !== this.#reading) return;
+      this.#read = null;
+      this.#result.hidden = true;
+      this.#refuse(error);
+    }
+  }
+
+  #refuse(error: unknown): void {
+    const t = this.#t;
+    const known = error instanceof WeightsError ? error.problem : null;
+    const detail = known === null || "message" in known;
+    this.#problem.hidden = false;
+    this.#problem.dataset.code = known?.code ?? "unknown";
+    this.#problem.replaceChildren(
+      h("p", {}, t.problem),
+      h("p", { class: "hint" }, known ? t.problemText(known) : ""),
+      ...(detail ? [h("code", { class: "engine-message", lang: "en" }, String((error as Error).message))] : []),
+      h("p", { class: "hint" }, t.likeThis),
+      h("pre", { class: "code", tabindex: 0, "aria-label": t.likeThis }, h("code", {}, SHORT_EXAMPLE)),
+    );
+  }
+
+  #show({ attention, format }: OwnWeights): void {
+    const t = this.#t;
+    const { layers, heads, queryLength, keyLength, kind } = attention;
+    const parts = [t.formats[format], t.shape(layers, heads, queryLength, keyLength)];
+    if (kind === "scores") parts.push(t.scores);
+    this.#shape.textContent = parts.join(" · ");
+    this.#result.hidden = false;
+    const inside = (value: string | null, most: number) => {
+      const index = Number(value ?? 0);
+      return Number.isInteger(index) && index >= 0 && index < most ? index : 0;
+    };
+    const { parameters } = this.#context;
+    const layer = inside(parameters.get("layer"), layers);
+    const head: HeadChoice =
+      parameters.get("head") === "mean" && heads > 1 ? "mean" : inside(parameters.get("head"), heads);
+    this.#choices.replaceChildren(...this.#choosers(layers, heads));
+    this.#map.data = attention;
+    this.#choose(layer, head, false);
+  }
+
+  #choosers(layers: number, heads: number): HTMLElement[] {
+    const t = this.#t;
+    const list = (count: number) =>
+      Array.from({ length: count }, (_, at) => ({ value: String(at), label: String(at) }));
+    const layer = segmented(
+      t.layer,
+      list(layers),
+      (value) => this.#choose(Number(value), this.#map.head),
+      "layer-choice",
+    );
+    const head = segmented(
+      t.head,
+      [...list(heads), ...(heads > 1 ? [{ value: "mean", label: t.mean }] : [])],
+      (value) => this.#choose(this.#map.layer, value === "mean" ? "mean" : Number(value)),
+      "head-choice",
+    );
+    this.#showChoice = () => {
+      layer.show(String(this.#map.layer));
+      head.show(String(this.#map.head));
+    };
+    return [...(layers > 1 ? [layer.element] : []), ...(heads > 1 ? [head.element] : [])];
+  }
+
+  #showChoice: () => void = () => {};
+
+  #choose(layer: number, head: HeadChoice, share = true): void {
+    this.#map.layer = layer;
+    this.#map.head = head;
+    this.#showChoice();
+    if (!this.#read) return;
+    const { attention } = this.#read;
+    const matrix = attention.matrix(layer, head);
+    const columns = attention.keyLength;
+    const sums = Array.from({ length: attention.queryLength }, (_, row) =>
+      matrix.subarray(row * columns, (row + 1) * columns).reduce((sum, weight) => sum + weight, 0),
+    );
+    this.#sums.hidden = attention.kind === "scores";
+    this.#sums.textContent = this.#t.sums(formatNumber(Math.min(...sums), 3), formatNumber(Math.max(...sums), 3));
+    if (share) this.#context.share(new URLSearchParams({ layer: String(layer), head: String(head) }));
+  }
+}
+
+export const chapter: Chapter = {
+  async mount(container, context) {
+    const view = new OwnWeightsView(context);
+    container.append(view.element);
+    // Something to look at until the reader brings his own.
+    await view.example("heads");
+    return { unmount() {} };
+  },
+};
