@@ -1,5 +1,5 @@
 /**
- * The npm verbs: node bindings/toolchain/run.mjs start|test|build|demo|bench|models|check|format [arguments]
+ * The npm verbs: node bindings/toolchain/run.mjs start|test|build|demo|demo:build|bench|models|check|format [arguments]
  *
  * This file and what it imports at first use Node's built-ins only: a bare clone has no packages yet.
  */
@@ -23,6 +23,10 @@ const verbs = {
   async demo(args) {
     await prepared({ purposes: ["build"] });
     return node([join(root, "node_modules/vite/bin/vite.js"), "serve", join(root, "web-demo"), ...args]);
+  },
+  async "demo:build"(args) {
+    await prepared({ purposes: ["build"] });
+    return node([join(root, "node_modules/vite/bin/vite.js"), "build", join(root, "web-demo"), ...args]);
   },
   async test(args) {
     const { installNodes } = await import("./nodes.mjs");

@@ -120,12 +120,15 @@ export async function openPage(stand: Stand, hash: string, options: BrowserConte
   const context = await stand.browser.newContext({
     viewport: { width: 1280, height: 900 },
     locale: "en-US",
+    // Each page would fetch everything once more, to keep it.
+    serviceWorkers: "block",
     ...options,
   });
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+    const blocked = /^Service Worker registration blocked/.test(message.text());
+    if ((message.type() === "error" || message.type() === "warning") && !blocked) complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("requestfailed", (request) => complaints.push(`${request.url()}: ${request.failure()?.errorText}`));

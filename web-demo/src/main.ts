@@ -6,7 +6,9 @@ import "./styles/frame.css";
 import "./styles/controls.css";
 import "./styles/lab.css";
 import { Shell } from "./app/shell";
+import { keepForOffline } from "./offline/register";
 
 const host = document.getElementById("page");
 if (!host) throw new Error("the page has no #page");
-new Shell(host).start();
+await new Shell(host).start();
+keepForOffline();

@@ -33,7 +33,8 @@ export class Shell {
     this.#address = readAddress(location.hash, navigator.languages);
   }
 
-  start(): void {
+  /** Settles when the first chapter is there, or has failed. */
+  start(): Promise<void> {
     applyTheme(this.#theme);
     onSystemThemeChange(() => this.#repaint());
     // Canvas text is measured and drawn with the page's fonts, so once more when they have come.
@@ -42,7 +43,7 @@ export class Shell {
     history.scrollRestoration = "manual";
     window.addEventListener("popstate", () => this.#travel(true));
     this.#buildFrame();
-    void this.#open();
+    return this.#open();
   }
 
   /** To the chapter of the address; on the way back, to the height at which it was left. */
@@ -191,6 +192,7 @@ export class Shell {
       this.#mark();
       if (height > 0) window.scrollTo({ top: height, behavior: "instant" });
       this.#host.dataset.ready = entry.id;
+      performance.mark("chapter-ready", { detail: entry.id });
     } catch (error) {
       fail(error);
     }

@@ -1,5 +1,5 @@
 /** Tokens and fixed pseudo-random numbers: the same word always gets the same vector, on every machine. */
-import { type Grid, grid } from "./grid";
+import { type Grid, grid } from "./grid.js";
 
 export const MAX_TOKENS = 12;
 

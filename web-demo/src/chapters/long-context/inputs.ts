@@ -2,7 +2,7 @@
  * Queries and keys of a text for four heads whose meaning is known, so that their pictures can be understood: made from the text alone, not
  * learned. Every word has a random direction that is its own; directions of different words are nearly orthogonal.
  */
-import { normal, splitTokens } from "../../engine/embed";
+import { normal, splitTokens } from "../../engine/embed.js";
 
 export const HEADS = ["same", "next", "passage", "place"] as const;
 export type Head = (typeof HEADS)[number];

@@ -50,9 +50,6 @@ export const en = {
     `${layers} ${layers === 1 ? "layer" : "layers"} × ${heads} ${heads === 1 ? "head" : "heads"}, ${queries} queries × ${keys} keys`,
   scores: "signed scores, not weights",
   sums: (least: string, most: string) => `Rows of this head sum to between ${least} and ${most}.`,
-  layer: "Layer",
-  head: "Head",
-  mean: "Mean of all",
   map: "Attention weights",
 };
 

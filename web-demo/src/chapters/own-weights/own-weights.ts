@@ -1,7 +1,6 @@
 /** Your own weights: attention from elsewhere, looked at with the elements of `lookback/view`. */
-import type { HeadChoice } from "lookback/view";
+import type { HeadChoice, HeadDetail } from "lookback/view";
 import type { Chapter, ChapterContext } from "../../app/chapter";
-import { segmented } from "../../view/controls";
 import { h } from "../../view/dom";
 import { formatNumber } from "../../view/format";
 import { en, type OwnWeightsMessages } from "./en";
@@ -35,7 +34,6 @@ class OwnWeightsView {
   readonly #result = h("section", { class: "own-result", hidden: true });
   readonly #shape = h("p", { class: "own-shape", role: "status" });
   readonly #sums = h("p", { class: "hint" });
-  readonly #choices = h("div", { class: "own-choices" });
   readonly #map = h("attention-map", { "max-height": 620, numbers: true });
   /** What is read: the text field's, or a file's that is no text. */
   #source: string | ArrayBuffer = "";
@@ -47,6 +45,11 @@ class OwnWeightsView {
     this.#t = { en, zh }[context.lang];
     const t = this.#t;
     this.#map.label = t.map;
+    this.#map.addEventListener("attention-head", (event) => {
+      const { layer, head } = (event as CustomEvent<HeadDetail>).detail;
+      this.#tellSums(layer, head);
+      this.#context.share(new URLSearchParams({ layer: String(layer), head: String(head) }));
+    });
     this.#area = h("textarea", { rows: 9, placeholder: t.placeholder, spellcheck: "false", "aria-label": t.drop });
     this.#area.addEventListener("input", () => this.#take(this.#area.value));
     this.#tokens = h("input", { type: "text", autocomplete: "off", "aria-describedby": "own-tokens-hint" });
@@ -79,7 +82,7 @@ class OwnWeightsView {
       button.addEventListener("click", () => void this.example(name));
       return button;
     });
-    this.#result.append(h("h2", {}, t.result), this.#shape, this.#choices, this.#map, this.#sums);
+    this.#result.append(h("h2", {}, t.result), this.#shape, this.#map, this.#sums);
     return h(
       "div",
       { class: "column lab own-weights" },
@@ -181,40 +184,13 @@ class OwnWeightsView {
     const layer = inside(parameters.get("layer"), layers);
     const head: HeadChoice =
       parameters.get("head") === "mean" && heads > 1 ? "mean" : inside(parameters.get("head"), heads);
-    this.#choices.replaceChildren(...this.#choosers(layers, heads));
     this.#map.data = attention;
-    this.#choose(layer, head, false);
-  }
-
-  #choosers(layers: number, heads: number): HTMLElement[] {
-    const t = this.#t;
-    const list = (count: number) =>
-      Array.from({ length: count }, (_, at) => ({ value: String(at), label: String(at) }));
-    const layer = segmented(
-      t.layer,
-      list(layers),
-      (value) => this.#choose(Number(value), this.#map.head),
-      "layer-choice",
-    );
-    const head = segmented(
-      t.head,
-      [...list(heads), ...(heads > 1 ? [{ value: "mean", label: t.mean }] : [])],
-      (value) => this.#choose(this.#map.layer, value === "mean" ? "mean" : Number(value)),
-      "head-choice",
-    );
-    this.#showChoice = () => {
-      layer.show(String(this.#map.layer));
-      head.show(String(this.#map.head));
-    };
-    return [...(layers > 1 ? [layer.element] : []), ...(heads > 1 ? [head.element] : [])];
-  }
-
-  #showChoice: () => void = () => {};
-
-  #choose(layer: number, head: HeadChoice, share = true): void {
     this.#map.layer = layer;
     this.#map.head = head;
-    this.#showChoice();
+    this.#tellSums(layer, head);
+  }
+
+  #tellSums(layer: number, head: HeadChoice): void {
     if (!this.#read) return;
     const { attention } = this.#read;
     const matrix = attention.matrix(layer, head);
@@ -224,7 +200,6 @@ class OwnWeightsView {
     );
     this.#sums.hidden = attention.kind === "scores";
     this.#sums.textContent = this.#t.sums(formatNumber(Math.min(...sums), 3), formatNumber(Math.max(...sums), 3));
-    if (share) this.#context.share(new URLSearchParams({ layer: String(layer), head: String(head) }));
   }
 }
 

@@ -14,7 +14,7 @@ export const zh: OwnWeightsMessages = {
   tokensHint: "用空格隔开，或写成 JSON 列表；查询与键不同时，先写查询的，再写键的。",
   examples: "示例",
   exampleNames: { heads: "几个头（JSON）", bertviz: "BertViz 格式", table: "表格" },
-  sample: "那只动物没有过马路，因为它太累了",
+  sample: "那只动物没过马路因为累了",
   problem: "无法读作注意力",
   problemText(problem) {
     switch (problem.code) {
@@ -48,8 +48,5 @@ export const zh: OwnWeightsMessages = {
   shape: (layers, heads, queries, keys) => `${layers} 层 × ${heads} 头，${queries} 个查询 × ${keys} 个键`,
   scores: "带符号的分数，不是权重",
   sums: (least, most) => `这个头各行之和在 ${least} 与 ${most} 之间。`,
-  layer: "层",
-  head: "头",
-  mean: "全部平均",
   map: "注意力权重",
 };
