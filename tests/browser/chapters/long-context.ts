@@ -2,7 +2,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Lookback } from "lookback";
 import { HEADS, inputsOf, SCALE, tokensOf, WIDTH } from "../../../web-demo/src/chapters/long-context/inputs.js";
-import type { Reader } from "../harness.js";
 import { opened, type Reading } from "./reading.js";
 
 export function longContextTests(reading: Reading, lb: () => Lookback): void {
