@@ -164,7 +164,9 @@ export class ChartView {
       marks.push(svg("line", { class: "grid", x1: MARGIN.left, x2: right, y1: y(tick), y2: y(tick) }));
       write(String(tick), { class: "tick", x: MARGIN.left - 9, y: y(tick) + 4, "text-anchor": "end" });
     }
-    const ticks = scaleLinear([0, steps], [0, 1]).ticks(Math.max(2, Math.floor(this.#width / 130)));
+    const ticks = scaleLinear([0, steps], [0, 1])
+      .ticks(Math.max(2, Math.floor(this.#width / 130)))
+      .filter(Number.isInteger);
     for (const tick of ticks)
       write(String(tick), { class: "tick", x: x(tick), y: HEIGHT - MARGIN.bottom + 20, "text-anchor": "middle" });
     return marks;
