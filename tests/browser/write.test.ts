@@ -22,6 +22,10 @@ const withBrowser = chromium ? describe : describe.skip;
 const CONFIG = { model_type: "gpt2", vocab_size: VOCABULARY, n_embd: 32, n_head: 4, n_layer: 3, n_positions: 256 };
 const PROMPT = "once upon the hill";
 
+/** A reader of a model's file ends its request once it has what it needs; the browser counts that among the failures. */
+const complaintsOf = ({ complaints }: Reader) =>
+  complaints.filter((complaint) => !/\.(json|safetensors): net::ERR_ABORTED$/.test(complaint));
+
 /** What the command prints as JSON. */
 interface Told {
   readonly promptIds: readonly number[];
@@ -89,7 +93,7 @@ withBrowser("the chapter Write", () => {
     try {
       await load(reader);
       await act(reader);
-      expect(reader.complaints).toEqual([]);
+      expect(complaintsOf(reader)).toEqual([]);
     } finally {
       await reader.close();
     }
@@ -161,7 +165,7 @@ withBrowser("the chapter Write", () => {
         await reader.page.waitForSelector('.run-status[data-phase="ended"]');
         const told = await inTerminal(reader, name, prompt, name);
         await textIs(reader, [...told.promptIds, ...told.ids]);
-        expect(reader.complaints).toEqual([]);
+        expect(complaintsOf(reader)).toEqual([]);
       } finally {
         await reader.close();
       }
@@ -285,7 +289,7 @@ withBrowser("the chapter Write", () => {
       await load(reader);
       expect(await page.locator(".model-choice .refusal").isVisible()).toBe(false);
       expect(await page.locator(".model-facts").textContent()).toContain("3 layers of 4 heads");
-      expect(reader.complaints).toEqual([]);
+      expect(complaintsOf(reader)).toEqual([]);
     } finally {
       await reader.close();
     }

@@ -7,7 +7,7 @@ const line = self as unknown as {
   postMessage(message: FromRun, transfer?: Transferable[]): void;
   onmessage: ((event: MessageEvent<ToRun>) => void) | null;
 };
-const MESSAGE_MS = 60;
+const MESSAGE_MS = 150;
 const SAMPLE_TOKENS = 140;
 const abort = new AbortController();
 
