@@ -83,7 +83,7 @@ withBrowser("<attention-steps>", () => {
 
   test("four given matrices do without an engine; a missing one is said", () =>
     stand.read("<attention-steps></attention-steps>", async ({ page }) => {
-      const matrix = (data: number[]) => ({ data: data.map(String), dims: [LENGTH, LENGTH] });
+      const matrix = (data: number[]) => ({ data, dims: [LENGTH, LENGTH] });
       const given = Object.fromEntries(Object.entries(stages()).map(([stage, data]) => [stage, matrix(data)]));
       const message = (data: unknown) =>
         page.evaluate(async (value) => {
@@ -105,7 +105,7 @@ withBrowser("<attention-steps>", () => {
 
   test("pointing at a cell of one picture marks it in all four, and one event tells of it", () =>
     stand.read("<attention-steps></attention-steps>", async ({ page }) => {
-      const matrix = (data: number[]) => ({ data: data.map(String), dims: [LENGTH, LENGTH] });
+      const matrix = (data: number[]) => ({ data, dims: [LENGTH, LENGTH] });
       const given = Object.fromEntries(Object.entries(stages()).map(([stage, data]) => [stage, matrix(data)]));
       await page.evaluate(
         async (data) => {
