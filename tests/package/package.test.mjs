@@ -181,6 +181,22 @@ test("webpack bundles it, and the bundle runs in a browser", async (t) => {
   await runInBrowser(t, output);
 });
 
+/** What the page's bundled model is to write: the same as here. */
+function proseInNode() {
+  return JSON.parse(
+    runInApp(
+      `import { createLookback } from "lookback";
+      import { loadDecoder } from "lookback/model";
+      import { englishProse } from "lookback/models/english-prose";
+      const lb = await createLookback({ variant: "simd" });
+      const model = await loadDecoder(lb, englishProse);
+      console.log(JSON.stringify(await model.generate("Emma was", { maxTokens: 40, temperature: 0.7, seed: 1 }).text()));
+      lb.dispose();`,
+      "module",
+    ),
+  );
+}
+
 /** @param {string} name @param {string} html */
 function bundlePage(name, html) {
   const page = join(app, name);
@@ -253,6 +269,7 @@ async function runInBrowser(t, output) {
         equal: [true, isolated ? true : null],
         worker: { threads: true, same: true, responsive: true, rising: true, stopped: "enough" },
         model: { text: "bbb", refused: "model-unknown" },
+        prose: proseInNode(),
       });
       await page.close();
     }

@@ -3,7 +3,7 @@
 /** @typedef {Pick<import("lookback/model").Model, "generate">} Writer */
 
 /**
- * Lets the model write poems, each from an empty line, and counts their lines: what stands between punctuation marks.
+ * Lets the model write poems, each behind the end of another, and counts their lines: what stands between punctuation marks.
  * @param {Writer} model
  * @param {{ poems: number, seed: number }} options the seeds are `seed`, `seed` + 1, …
  */
@@ -11,7 +11,7 @@ export async function countLines(model, { poems, seed }) {
   const total = { poems: 0, lines: 0, fiveOrSeven: 0, asTheFirst: 0, wholePoems: 0 };
   for (let at = 0; at < poems; ++at) {
     const settings = { maxTokens: 80, temperature: 0.8, topK: 40, seed: seed + at, stop: "\n\n" };
-    const lines = linesOf(await model.generate("\n", settings).text());
+    const lines = linesOf(await model.generate("。\n\n", settings).text());
     const first = lines[0] ?? 0;
     const alike = lines.filter((length) => length === first).length;
     total.poems += 1;

@@ -6,10 +6,14 @@
  *   evaluate NAME [--folder DIR]    measures the bundled model, or that of a folder, on test.txt
  *   lines NAME [--folder DIR] [--poems 200] [--seed 1]
  *                                   how many of the lines that it writes have the length of their poem's first line
+ *   curve NAME --csv FILE           draws the loss.csv of `lookback train` beside the model's card
  */
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { createLookback } from "lookback";
 import { loadDecoder } from "lookback/model";
+import { lossChart } from "../../../dist/experiment/plot.js";
 import { corpus } from "./corpus.mjs";
 import { heldOutBits } from "./held-out.mjs";
 import { countLines } from "./line-lengths.mjs";
@@ -20,11 +24,12 @@ const OPTIONS = /** @type {const} */ ({
   folder: { type: "string" },
   poems: { type: "string", default: "200" },
   seed: { type: "string", default: "1" },
+  csv: { type: "string", default: "loss.csv" },
 });
 
 /** @typedef {ReturnType<typeof readArguments>["options"]} Options */
 
-const verbs = { corpus: describeCorpus, baseline, evaluate, lines };
+const verbs = { corpus: describeCorpus, baseline, evaluate, lines, curve };
 
 function readArguments() {
   const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS });
@@ -66,6 +71,19 @@ async function lines(name, options) {
   const counted = await countLines(model, { poems: Number(options.poems), seed: Number(options.seed) });
   lb.dispose();
   return { variant: lb.variant, ...counted };
+}
+
+/** @param {string} name @param {Options} options */
+function curve(name, { csv }) {
+  const rows = readFileSync(csv, "utf8").trim().split("\n").slice(1);
+  const points = rows.map((row) => row.split(",").map(Number));
+  /** @param {number} column @returns {[number, number][]} */
+  const series = (column) => points.flatMap((row) => (row[column] ? [[row[0] ?? 0, row[column] ?? 0]] : []));
+  const file = fileURLToPath(new URL(`../${name}/loss.svg`, import.meta.url));
+  const training = { name: "training", points: series(1), color: 0 };
+  const validation = { name: "validation", points: series(2), color: 1 };
+  writeFileSync(file, lossChart(`${name}: loss`, [training, validation]));
+  return { file, steps: rows.length };
 }
 
 /** @param {string} name @param {Options} options */

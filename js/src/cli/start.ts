@@ -107,7 +107,7 @@ async function write(model: Model, prompt: string, { tokens, seed }: Request, te
   const show = (text: string) => void process.stdout.write(lines.push(printable(text)));
   show(prompt);
   let whole = prompt;
-  const settings = { maxTokens: tokens, temperature: 0.7, topK: 40, seed, stop: "\n\n" };
+  const settings = { maxTokens: tokens, temperature: 0.6, topK: 20, seed };
   for await (const { text } of model.generate(prompt, settings)) {
     whole += text;
     show(text);
