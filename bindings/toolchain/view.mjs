@@ -9,7 +9,8 @@ export async function bundleView() {
   const bundle = await rolldown({
     input: join(root, "dist/view/index.js"),
     platform: "browser",
-    // Of the package itself nothing but its errors is in use.
+    // Of the package itself nothing but its errors is in use: not its wasm, which may not have been built yet.
+    external: /[\\/]wasm[\\/]lookback-/,
     resolve: { alias: { lookback: join(root, "dist/web.js") } },
     treeshake: { moduleSideEffects: [{ test: /view[\\/]index\.js$/, sideEffects: true }] },
   });
