@@ -51,6 +51,7 @@ export const en = {
   scores: "signed scores, not weights",
   sums: (least: string, most: string) => `Rows of this head sum to between ${least} and ${most}.`,
   map: "Attention weights",
+  text: "The text, tinted by where a word looks",
 };
 
 export type OwnWeightsMessages = typeof en;

@@ -31,10 +31,14 @@ function layersOf(lb: Lookback, tokens: readonly string[], causal: boolean): num
   });
 }
 
+/** As tokenizers of language models have them: a word's space is its own. */
+const spaced = (tokens: readonly string[]) =>
+  tokens.map((token, index) => (index > 0 && /^\w/.test(token) ? ` ${token}` : token));
+
 export function exampleText(lb: Lookback, example: Example, sentence: string): string {
   const tokens = tokenize(sentence);
   const layers = layersOf(lb, tokens, example !== "bertviz");
-  if (example === "heads") return JSON.stringify({ tokens, weights: layers });
+  if (example === "heads") return JSON.stringify({ tokens: spaced(tokens), weights: layers });
   if (example === "bertviz") return JSON.stringify({ attn: layers, left_text: tokens, right_text: tokens });
   const matrix = layers[0]?.[0] ?? [];
   return [["", ...tokens], ...matrix.map((row, query) => [tokens[query] ?? "", ...row])]

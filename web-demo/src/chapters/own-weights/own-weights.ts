@@ -34,7 +34,9 @@ class OwnWeightsView {
   readonly #result = h("section", { class: "own-result", hidden: true });
   readonly #shape = h("p", { class: "own-shape", role: "status" });
   readonly #sums = h("p", { class: "hint" });
-  readonly #map = h("attention-map", { "max-height": 620, numbers: true });
+  readonly #map = h("attention-map", { id: "own-map", "max-height": 620, numbers: true });
+  readonly #heads = h("attention-heads", { for: "own-map", view: "overview", "hide-toolbar": true, "max-height": 360 });
+  readonly #words = h("attention-text", { for: "own-map" });
   /** What is read: the text field's, or a file's that is no text. */
   #source: string | ArrayBuffer = "";
   #read: OwnWeights | null = null;
@@ -82,7 +84,8 @@ class OwnWeightsView {
       button.addEventListener("click", () => void this.example(name));
       return button;
     });
-    this.#result.append(h("h2", {}, t.result), this.#shape, this.#map, this.#sums);
+    this.#result.append(h("h2", {}, t.result), this.#shape, this.#heads, this.#map, this.#sums);
+    this.#result.append(h("h2", {}, t.text), this.#words);
     return h(
       "div",
       { class: "column lab own-weights" },
@@ -185,8 +188,12 @@ class OwnWeightsView {
     const head: HeadChoice =
       parameters.get("head") === "mean" && heads > 1 ? "mean" : inside(parameters.get("head"), heads);
     this.#map.data = attention;
-    this.#map.layer = layer;
-    this.#map.head = head;
+    // They follow what a reader chooses in one of them, but not what the address says.
+    for (const element of [this.#map, this.#heads, this.#words]) {
+      element.layer = layer;
+      element.head = head;
+    }
+    this.#heads.hidden = layers * heads === 1;
     this.#tellSums(layer, head);
   }
 

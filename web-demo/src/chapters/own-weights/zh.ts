@@ -49,4 +49,5 @@ export const zh: OwnWeightsMessages = {
   scores: "带符号的分数，不是权重",
   sums: (least, most) => `这个头各行之和在 ${least} 与 ${most} 之间。`,
   map: "注意力权重",
+  text: "原文，按一个词看向何处着色",
 };
