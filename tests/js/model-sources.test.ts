@@ -110,6 +110,20 @@ describe("the same model", () => {
     model.dispose();
   });
 
+  test("comes from files that a bundler has written into their addresses, without a request", async () => {
+    const [config, tokenizer] = ["config.json", "tokenizer.json"].map((name) => readFileSync(join(path, name)));
+    const files = {
+      "config.json": new URL(`data:application/json;base64,${config!.toString("base64")}`),
+      "tokenizer.json": `data:application/json,${encodeURIComponent(tokenizer!.toString())}`,
+      "model.safetensors": readFileSync(join(path, "model.safetensors")),
+    };
+    requests.length = 0;
+    expect(await logitsOf({ files })).toEqual(expected);
+    expect(requests).toEqual([]);
+    const error = await rejected(loadDecoder(lb, { files: { "config.json": "data:application/json;base64,%" } }));
+    expectError(error, "bad-option", "data: URL", "base64");
+  });
+
   test("misses a file that was not named", async () => {
     const error = await rejected(loadDecoder(lb, { files: { "config.json": join(path, "config.json") } }));
     expectError(error, "model-unreachable", "tokenizer.json is missing", 'the files are ["config.json"]');

@@ -125,7 +125,7 @@ function fileSource(files: Files, given: unknown, what: string): ByteSource {
     const isUrl = typeof address !== "string" || SCHEME.test(address);
     if (files.path && (!isUrl || String(address).startsWith("file:")))
       return files.path(isUrl ? new URL(address) : address);
-    return urlSource(address);
+    return /^data:/i.test(String(address)) ? dataSource(String(address)) : urlSource(address);
   }
   if (kindOf(given) === "File" || kindOf(given) === "Blob") {
     const name = (given as Partial<File>).name ?? what;
@@ -140,6 +140,27 @@ function fileSource(files: Files, given: unknown, what: string): ByteSource {
     return { name: what, open: async (signal) => new MemoryReader(what, bytes, signal) };
   }
   return refuse("bad-option", `loadDecoder: ${what}`, "a path, URL, File or ArrayBuffer", given);
+}
+
+/** A file that a bundler has written into its address; a page's policy may forbid to fetch that, and there is no need to. */
+function dataSource(address: string): ByteSource {
+  const [, kind = "", content] = /^data:([^,]*),(.*)$/is.exec(address) ?? [];
+  const name = `data:${kind}`;
+  let bytes: Uint8Array;
+  try {
+    const plain = decodeURIComponent(content!);
+    bytes = /;base64$/i.test(kind)
+      ? Uint8Array.from(atob(plain), (one) => one.charCodeAt(0))
+      : new TextEncoder().encode(plain);
+  } catch {
+    return refuse(
+      "bad-option",
+      "loadDecoder: a data: URL",
+      "text or base64 behind a comma",
+      `${address.slice(0, 60)} …`,
+    );
+  }
+  return { name, open: async (signal) => new MemoryReader(name, bytes, signal) };
 }
 
 /** Node.js says "fetch failed", and why in the cause. */
