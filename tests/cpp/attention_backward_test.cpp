@@ -38,7 +38,7 @@ void expect_central_differences(Problem& problem, const std::vector<float>& grad
 
 TEST(reference_gradients, R20_the_reference_agrees_with_central_differences_for_every_option) {
   for (std::uint32_t seed = 0; seed < 12; ++seed) {
-    Problem problem = Problem::random({1 + seed % 2, 4, 2, 5, 7, 3, 4}, seed);
+    Problem problem = Problem::random({static_cast<Index>(1 + seed % 2), 4, 2, 5, 7, 3, 4}, seed);
     Random random(seed + 100);
     problem.rules.causal = seed % 3 == 0;
     if (seed % 4 == 1) problem.rules.window_left = 2;
