@@ -43,14 +43,20 @@ function heatMapCells(out: string, title: string, tokens: number): number[][] {
   const at = lines.findIndex((line) => line.includes(title));
   expect(at).toBeGreaterThan(0);
   const left = stringWidth(lines[at]!.slice(0, lines[at]!.indexOf(title)));
-  // Columns are named by numbers where the tokens are too wide, and the rows then are as well.
-  const numbered = /^ +0 +1 /.test(columnsFrom(lines[at + 1]!, left)) ? 1 : 0;
-  return lines.slice(at + 2, at + 2 + tokens).map((line) => {
-    const cells = Array.from(columnsFrom(line, left).matchAll(/\d+|·/g), ([text]) =>
-      text === "·" ? Number.NaN : Number(text),
-    );
-    return cells.slice(numbered, numbered + tokens);
-  });
+  // The first row sees itself only: its dots, one per column from the second on, show how wide a cell is and where the first begins.
+  const first = columnsFrom(lines[at + 2]!, left);
+  const dots = Array.from(first.matchAll(/·/g), ({ index }) => stringWidth(first.slice(0, index)));
+  const width = dots[1]! - dots[0]!;
+  const begin = left + dots[0]! + 1 - 2 * width;
+  return lines.slice(at + 2, at + 2 + tokens).map((line) =>
+    Array.from({ length: tokens }, (_, column) => {
+      // A cell has no wide character; 100 may fill it to its edges.
+      const text = columnsFrom(line, begin + column * width)
+        .slice(0, width)
+        .replace(/[ ░▒▓█]/g, "");
+      return text === "·" ? Number.NaN : Number(text);
+    }),
+  );
 }
 
 /** The part of a line from a display column on. */
