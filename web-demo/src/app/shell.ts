@@ -49,7 +49,8 @@ export class Shell {
   /** To the chapter of the address; on the way back, to the height at which it was left. */
   #travel(back: boolean): void {
     const next = readAddress(location.hash, navigator.languages);
-    const { lang, chapter } = this.#address;
+    const { lang, chapter, parameters } = this.#address;
+    this.#remembered.set(chapter, parameters);
     this.#address = next;
     if (next.lang !== lang) this.#buildFrame();
     if (next.chapter === chapter && next.lang === lang && this.#chapter?.navigate) {

@@ -16,14 +16,16 @@ export interface Settings {
 
 const START: Settings = { length: 8192, positions: "none", window: 0, row: 5000 };
 
+const startRow = (length: number) => Math.min(START.row, length - 1);
+
 export function readSettings(given: URLSearchParams): Settings {
   const length = LENGTHS.find((each) => String(each) === given.get("len")) ?? START.length;
-  const row = Number(given.get("row") ?? START.row);
+  const row = Number(given.get("row") ?? Number.NaN);
   return {
     length,
     positions: POSITIONS.find((each) => each === given.get("pos")) ?? START.positions,
     window: WINDOWS.find((each) => String(each) === given.get("win")) ?? START.window,
-    row: Number.isInteger(row) && row >= 0 && row < length ? row : Math.min(START.row, length - 1),
+    row: Number.isInteger(row) && row >= 0 && row < length ? row : startRow(length),
   };
 }
 
@@ -32,6 +34,6 @@ export function writeSettings({ length, positions, window, row }: Settings): URL
   if (length !== START.length) out.set("len", String(length));
   if (positions !== START.positions) out.set("pos", positions);
   if (window !== START.window) out.set("win", String(window));
-  if (row !== START.row) out.set("row", String(row));
+  if (row !== startRow(length)) out.set("row", String(row));
   return out;
 }

@@ -68,7 +68,9 @@ export function createEditor(t: MaskLabMessages, actions: EditorActions): Editor
   grid.addEventListener("pointerleave", stop);
   grid.addEventListener("focusin", (event) => {
     const place = placeOf(event.target);
-    if (place) actions.point(place);
+    if (!place) return;
+    moveTo(place, false);
+    actions.point(place);
   });
   grid.addEventListener("focusout", () => actions.point(null));
   grid.addEventListener("keydown", (event) => {
