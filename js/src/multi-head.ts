@@ -178,8 +178,9 @@ class Layer extends Parameterized implements MultiHeadAttention {
 
   #run(x: unknown, options: OptionsOf<typeof FORWARD>): AttentionResult<never> {
     const job = new Job(this.#heap, "forward");
-    const { input, geometry, from } = this.#operands("forward", job, x, options);
+    const { input, geometry, operands } = this.#operands("forward", job, x, options);
     const plan = planScores(job, this.#heap, geometry, options, input.operand.dims);
+    const from: Sources = { ...operands, positions: this.#positions(job, input, options) };
     const record = (at: At, workspace = 0, workspaceBytes = 0) =>
       this.#record(at, from, rawCall(plan, at, workspace, workspaceBytes), at(plan.results.output?.output.place));
     job.run(
@@ -202,7 +203,7 @@ class Layer extends Parameterized implements MultiHeadAttention {
       fail("bad-option", `${where}: a cache or a projected memory keeps no gradients; give the tokens themselves.`);
     }
     const job = new Job(this.#heap, where);
-    const { input, memory, geometry, from } = this.#operands(where, job, x, options);
+    const { input, memory, geometry, operands } = this.#operands(where, job, x, options);
     const gradient = ofDims(
       readFloats(gradOutput, `${where}: gradOutput`, this.#heap),
       where,
@@ -211,6 +212,7 @@ class Layer extends Parameterized implements MultiHeadAttention {
     );
     const gradientPlace = job.input(gradient.source);
     const plan = planInputs(job, this.#heap, geometry, options);
+    const from: Sources = { ...operands, positions: this.#positions(job, input, options) };
     const { keys, values } = memory as { keys: Sequence; values: Sequence };
     const likeOf = ({ operand }: Sequence) => ({ dims: operand.dims, output: job.output(product(operand.dims)) });
     const gradX = likeOf(input);
@@ -260,9 +262,7 @@ class Layer extends Parameterized implements MultiHeadAttention {
     const read = ProjectedKeysValues.is(memory)
       ? { projectedKeys: memory.keys(), projectedValues: memory.values() }
       : { keys: job.input(memory.keys.operand.source), values: job.input(memory.values.operand.source) };
-    const positions = this.#positions(input, options);
-    const from: Sources = { ...read, source, positions: positions && job.input(positions) };
-    return { input, memory, geometry, from };
+    return { input, memory, geometry, operands: { ...read, source } };
   }
 
   #record(at: At, from: Sources, attention: RawAttentionCall, output: number): RawLayerCall {
@@ -284,8 +284,8 @@ class Layer extends Parameterized implements MultiHeadAttention {
     };
   }
 
-  /** Where the rows of x stand, [B, L], for a layer that turns them. */
-  #positions({ batch, length }: Sequence, options: OptionsOf<typeof FORWARD>): Int32Array | undefined {
+  /** Where the rows of x stand, [B, L], for a layer that turns them. After the plan, which knows whether the cache fits. */
+  #positions(job: Job, { batch, length }: Sequence, options: OptionsOf<typeof FORWARD>): Place | undefined {
     const { positions, cache, memory } = options;
     if (this.config.rotary === undefined) {
       if (positions !== undefined) fail("bad-option", "forward: positions need a layer with option rotary.");
@@ -299,7 +299,7 @@ class Layer extends Parameterized implements MultiHeadAttention {
     }
     const starts = cache === undefined ? undefined : readCache(cache, this.#heap).lengths;
     const rows = readPositions(positions, positions === undefined ? starts : undefined, batch, length);
-    return Int32Array.from({ length: batch * length }, (_, at) => rows[at % rows.length]!);
+    return job.input(Int32Array.from({ length: batch * length }, (_, at) => rows[at % rows.length]!));
   }
 
   #memoryOf(input: Sequence, { memory, memoryValues, cache }: OptionsOf<typeof FORWARD>): Memory {
