@@ -9,6 +9,8 @@ import { findTools } from "../../bindings/toolchain/find.mjs";
 import { type Engine, type Hands, type InPage, type Launcher, type Size, Tab } from "./driver.js";
 
 const PATIENCE = 30_000;
+/** Milliseconds after which a click begins a new count. */
+const BETWEEN_CLICKS = 600;
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
@@ -93,7 +95,9 @@ function hands(driver: WebDriver): Hands {
         .move({ x: Math.round(x), y: Math.round(y), origin: Origin.VIEWPORT })
         .perform(),
     async click(x, y, count) {
-      let actions = driver.actions().move({ x: Math.round(x), y: Math.round(y), origin: Origin.VIEWPORT });
+      // A click soon after others at one place would be their third or fourth.
+      let actions = driver.actions().pause(BETWEEN_CLICKS);
+      actions = actions.move({ x: Math.round(x), y: Math.round(y), origin: Origin.VIEWPORT });
       for (let click = 0; click < count; click++) actions = actions.press().release();
       await actions.perform();
     },

@@ -148,7 +148,7 @@ withBrowser("<attention-steps>", () => {
           weight: weights[at],
         });
       }
-      const text = await page.locator("attention-steps .readout").textContent();
+      const text = await page.locator("attention-steps .readout").first().textContent();
       expect(text).toContain("c → b");
       expect(text).toContain(`(${Math.round(stages().weights[2 * LENGTH + 1]! * 100)}%)`);
       expect(await seriousFindings(page)).toEqual([]);

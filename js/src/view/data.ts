@@ -82,6 +82,14 @@ export class Attention implements AttentionShape {
     );
   }
 
+  /** Which of a layer and its heads are not there, in words; null if all are. */
+  missing(layer: number, head: HeadChoice): string | null {
+    const isThere = (place: number, count: number) => Number.isInteger(place) && place >= 0 && place < count;
+    if (!isThere(layer, this.layers)) return `layer ${layer} does not exist: there are ${this.layers}, from 0 on.`;
+    const other = this.headList(head).find((each) => !isThere(each, this.heads));
+    return other === undefined ? null : `head ${other} does not exist: there are ${this.heads}, from 0 on.`;
+  }
+
   /**
    * Each weight times the length of the value it carries, ‖v_j‖: what a key really contributes (Kobayashi et al. 2020, arXiv:2004.10102).
    * null where there are no values.

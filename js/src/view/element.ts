@@ -47,6 +47,7 @@ export abstract class AttentionElement extends Base {
   #look: Look | null = null;
   #language: MutationObserver | null = null;
   #resize: ResizeObserver | null = null;
+  #readersChoice = false; // layer and head were chosen among those of the data of then; others may not have them
 
   constructor() {
     super();
@@ -187,7 +188,7 @@ export abstract class AttentionElement extends Base {
       const width = Math.round(entry?.contentRect.width ?? 0);
       if (width === this.#width) return;
       this.#width = width;
-      this.requestUpdate();
+      requestAnimationFrame(() => this.requestUpdate()); // an observer must not change sizes while it is told of some
     });
     this.#resize.observe(this);
     this.#language = new MutationObserver(() => this.requestUpdate());
@@ -274,12 +275,13 @@ export abstract class AttentionElement extends Base {
 
   /** The layer and head that are shown, after a look at whether they are there. */
   protected selection(attention: Attention): { layer: number; head: HeadChoice } {
+    if (this.#readersChoice && attention.missing(this.layer, this.head)) {
+      this.#readersChoice = false;
+      for (const choice of ["layer", "head"]) this.removeAttribute(choice);
+    }
     const { layer, head } = this;
-    if (!Number.isInteger(layer) || layer < 0 || layer >= attention.layers)
-      refuse(`layer ${layer} does not exist: there are ${attention.layers}, from 0 on.`);
-    for (const each of attention.headList(head))
-      if (!Number.isInteger(each) || each < 0 || each >= attention.heads)
-        refuse(`head ${each} does not exist: there are ${attention.heads}, from 0 on.`);
+    const missing = attention.missing(layer, head);
+    if (missing) refuse(missing);
     return { layer, head };
   }
 
@@ -298,6 +300,7 @@ export abstract class AttentionElement extends Base {
     for (const element of [this, ...this.#partners()]) {
       element.layer = layer;
       element.head = head;
+      element.#readersChoice = true;
     }
     const detail: HeadDetail = { layer, head };
     this.dispatchEvent(new CustomEvent("attention-head", { detail, bubbles: true, composed: true }));
