@@ -309,7 +309,7 @@ withBrowser("the chapter Write", () => {
       expect(await kept.getAttribute("data-at")).toBe(String(last - 2));
       expect(await page.locator(".tokens .token.shown").getAttribute("data-at")).toBe(String(last - 2));
       await page.keyboard.press("Escape");
-      expect(await kept.count()).toBe(0);
+      await kept.waitFor({ state: "detached" });
     }));
 
   test("the main thread stays free while the worker writes at full speed", () =>
