@@ -1,5 +1,4 @@
 /** The chapters beside the article in Chromium: what they show is the engine's, their choices are in the address, everybody can use them. */
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { createLookback, type Lookback } from "lookback";
 import { seriousFindings } from "./axe.js";
@@ -7,7 +6,8 @@ import { longContextTests } from "./chapters/long-context.js";
 import { maskLabTests } from "./chapters/mask-lab.js";
 import { ownWeightsTests } from "./chapters/own-weights.js";
 import { opened, type Reading } from "./chapters/reading.js";
-import { ARTIFACTS, findChromium, openPage, openStand, type Stand } from "./harness.js";
+import { findChromium, openPage, openStand, type Stand } from "./harness.js";
+import { fits } from "./widths.js";
 
 jest.setTimeout(120_000);
 
@@ -127,13 +127,7 @@ withBrowser("the chapters", () => {
           `#lang=${lang}&chapter=${chapter}&len=1024`,
           async (reader) => {
             await opened(reader, chapter);
-            const { page } = reader;
-            const excess = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-            expect(excess).toBeLessThanOrEqual(0);
-            await page.screenshot({
-              path: join(ARTIFACTS, `${chapter}-${width}-${colorScheme}-${lang}.png`),
-              fullPage: true,
-            });
+            await fits(reader.page, `${chapter}-${width}-${colorScheme}-${lang}`);
           },
           { colorScheme, viewport: { width, height: width < 500 ? 844 : 900 } },
         );

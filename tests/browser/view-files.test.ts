@@ -1,19 +1,15 @@
 /** <attention-map> in Chromium: what comes in and goes out as files, its table, its messages, its themes. */
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
-import { rgb } from "d3-color";
-import { interpolateViridis } from "d3-scale-chromatic";
 import { seriousFindings } from "./axe.js";
 import { findChromium } from "./harness.js";
 import { prepare } from "./view-prepare.js";
-import { causalHead, ViewStand } from "./view-stand.js";
+import { causalHead, far, TOKENS, ViewStand, viridis } from "./view-stand.js";
 
 jest.setTimeout(60_000);
 
 const chromium = findChromium();
 if (!chromium) console.warn("SKIPPED: the tests of the elements need Chromium");
 const withBrowser = chromium ? describe : describe.skip;
-
-const TOKENS = ["<s>", "▁We", "▁drink", "▁some", "▁tea"];
 
 withBrowser("<attention-map> and files", () => {
   let stand: ViewStand;
@@ -24,11 +20,6 @@ withBrowser("<attention-map> and files", () => {
 
   const weights = causalHead(5);
   const data = { weights, tokens: TOKENS };
-  const viridis = (share: number) => {
-    const { r, g, b } = rgb(interpolateViridis(share));
-    return [r, g, b];
-  };
-  const far = (a: readonly number[], b: readonly number[]) => Math.max(...b.map((value, i) => Math.abs(value - a[i]!)));
 
   test("the PNG is the canvas, pixel by pixel", () =>
     stand.read("<attention-map numbers></attention-map>", async ({ page }) => {

@@ -1,18 +1,14 @@
 /** <attention-map> in Chromium: what is seen, heard and pressed is what the data say. */
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
-import { rgb } from "d3-color";
-import { interpolateViridis } from "d3-scale-chromatic";
 import { findChromium } from "./harness.js";
 import { prepare } from "./view-prepare.js";
-import { causalHead, ViewStand } from "./view-stand.js";
+import { causalHead, far, TOKENS, ViewStand, viridis } from "./view-stand.js";
 
 jest.setTimeout(60_000);
 
 const chromium = findChromium();
 if (!chromium) console.warn("SKIPPED: the tests of the elements need Chromium");
 const withBrowser = chromium ? describe : describe.skip;
-
-const TOKENS = ["<s>", "▁We", "▁drink", "▁some", "▁tea"];
 
 withBrowser("<attention-map>", () => {
   let stand: ViewStand;
@@ -23,11 +19,6 @@ withBrowser("<attention-map>", () => {
 
   const weights = causalHead(5);
   const data = { weights, tokens: TOKENS };
-  const viridis = (share: number) => {
-    const { r, g, b } = rgb(interpolateViridis(share));
-    return [r, g, b];
-  };
-  const far = (a: readonly number[], b: readonly number[]) => Math.max(...b.map((value, i) => Math.abs(value - a[i]!)));
 
   test("each cell has the colour of its weight; what is masked has a colour of no weight", () =>
     stand.read(`<attention-map color-scale="viridis" scale="linear"></attention-map>`, async ({ page, complaints }) => {

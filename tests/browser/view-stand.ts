@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
+import { rgb } from "d3-color";
+import { interpolateViridis } from "d3-scale-chromatic";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { root } from "../../bindings/toolchain/paths.mjs";
 
@@ -113,3 +115,15 @@ export function causalHead(length: number): number[][] {
     Array.from({ length }, (_, j) => (j <= i ? (2 * (j + 1)) / ((i + 1) * (i + 2)) : 0)),
   );
 }
+
+export const TOKENS = ["<s>", "▁We", "▁drink", "▁some", "▁tea"];
+
+/** Red, green and blue of a share of the scale. */
+export function viridis(share: number): number[] {
+  const { r, g, b } = rgb(interpolateViridis(share));
+  return [r, g, b];
+}
+
+/** The largest difference of two colours' parts. */
+export const far = (a: readonly number[], b: readonly number[]): number =>
+  Math.max(...b.map((value, i) => Math.abs(value - a[i]!)));
