@@ -95,7 +95,7 @@ class Instance implements Lookback {
 
   async trainer(config: unknown): Promise<Trainer> {
     const { makeTrainer } = await import("./train/make-trainer.js"); // whoever does not train does not load it
-    return makeTrainer(this.#heap, config);
+    return makeTrainer(this.#heap, this, config);
   }
 
   memory(): MemoryReport {

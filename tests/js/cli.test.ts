@@ -1,18 +1,12 @@
 /** The command `lookback`, run as a user runs it. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { execa } from "execa";
+import { lookback } from "./support/command.ts";
 import { gpt2Shapes, randomTensors, VOCABULARY, writeFolder } from "./support/model-folders.ts";
 import { ROOT } from "./support/process.ts";
 import { golden, STORIES_MISSING, storiesPath, storiesPresent } from "./support/stories.ts";
-
-const COMMAND = join(ROOT, "dist/cli/lookback.js");
-const ENV = { NO_COLOR: "1", COLUMNS: "100", LANG: "C.UTF-8", TERM: "xterm-256color" };
-
-const lookback = (...args: string[]) =>
-  execa(process.execPath, [COMMAND, ...args], { env: ENV, reject: false, stripFinalNewline: false });
 
 const CONFIG = { model_type: "gpt2", vocab_size: VOCABULARY, n_embd: 64, n_head: 4, n_layer: 4, n_positions: 8192 };
 let folder: string;
@@ -127,11 +121,7 @@ describe("a folder", () => {
   });
 
   test("Ctrl-C ends it between two tokens: no message, exit code 130", async () => {
-    const child = execa(process.execPath, [COMMAND, "generate", folder, "hello", "-n", "8000"], {
-      env: ENV,
-      reject: false,
-      stripFinalNewline: false,
-    });
+    const child = lookback("generate", folder, "hello", "-n", "8000");
     let seen = 0;
     child.stdout.on("data", (text: Buffer) => {
       const before = seen;
@@ -146,10 +136,7 @@ describe("a folder", () => {
 });
 
 test("Ctrl-C ends attend in the middle of a long text, too", async () => {
-  const child = execa(process.execPath, [COMMAND, "attend", folder, "hello ".repeat(1300), "--head", "0"], {
-    env: ENV,
-    reject: false,
-  });
+  const child = lookback("attend", folder, "hello ".repeat(1300), "--head", "0");
   setTimeout(() => child.kill("SIGINT"), 600);
   const { exitCode, signal, stdout, stderr } = await child;
   expect({ stdout, stderr }).toEqual({ stdout: "", stderr: "" });
@@ -237,7 +224,8 @@ describe("--help", () => {
   });
 
   test("--version is the package's", async () => {
-    expect((await lookback("--version")).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    expect((await lookback("--version")).stdout).toBe(`${version}\n`);
   });
 
   test("without a command it is shown, and that is wrong use", async () => {

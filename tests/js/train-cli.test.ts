@@ -3,19 +3,13 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
-import { execa } from "execa";
+import { lookback } from "./support/command.ts";
 import { noise, sentences } from "./support/corpora.ts";
-import { ROOT } from "./support/process.ts";
 
 jest.setTimeout(120_000); // a model learns in it, on whatever machine
 
-const COMMAND = join(ROOT, "dist/cli/lookback.js");
-const ENV = { NO_COLOR: "1", COLUMNS: "100", LANG: "C.UTF-8", TERM: "xterm-256color" };
 const SIZES = ["--layers", "1", "--heads", "2", "--embed", "32", "--context", "32", "--batch", "4", "--lr", "0.003"];
 const MODEL = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"];
-
-const start = (...args: string[]) =>
-  execa(process.execPath, [COMMAND, ...args], { env: ENV, reject: false, stripFinalNewline: false });
 
 let folder: string;
 let corpus: string;
@@ -34,7 +28,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 describe("lookback train", () => {
   test("writes a model that generate reads, a checkpoint, and the loss curve", async () => {
     const run = ["train", corpus, "--out", out("a"), ...SIZES, "--steps", "60", "--evaluate-every", "20"];
-    const { stdout, stderr, exitCode } = await start(...run, "--sample-every", "30", "--prompt", "the cat");
+    const { stdout, stderr, exitCode } = await lookback(...run, "--sample-every", "30", "--prompt", "the cat");
     expect({ exitCode, stderr: stderr.split("\n")[0] }).toEqual({
       exitCode: 0,
       stderr: expect.stringMatching(
@@ -44,7 +38,7 @@ describe("lookback train", () => {
     expect(stdout).toMatch(/^--- step 30\nthe cat[\s\S]+\n--- step 60\nthe cat[\s\S]+\n$/);
     expect(stderr).toMatch(/\nstep 20\/60 loss \d\.\d+ val \d\.\d+ [\d,]+ tok\/s \d+ s left\n/);
     expect(stderr).toMatch(/\nDone after step 60: loss \d\.\d+, validation \d\.\d+ \(\d\.\d+ bits per character\)\.\n/);
-    expect(readdirSync(out("a")).sort()).toEqual([...MODEL, "checkpoint.safetensors", "loss.csv"].sort());
+    expect(readdirSync(out("a")).sort()).toEqual([...MODEL, "checkpoint.safetensors", "loss.csv", "run.json"].sort());
 
     const [header, ...rows] = curve("a");
     expect(header).toBe("step,loss,validation");
@@ -53,7 +47,7 @@ describe("lookback train", () => {
     expect(numbers.filter(([, , validation]) => validation !== "").map(([step]) => step)).toEqual(["20", "40", "60"]);
     expect(Number(numbers[59]![1])).toBeLessThan(0.8 * Number(numbers[0]![1]));
 
-    const generated = await start("generate", out("a"), "the", "-n", "10");
+    const generated = await lookback("generate", out("a"), "the", "-n", "10");
     expect(generated.exitCode).toBe(0);
     expect(generated.stdout.length).toBeGreaterThan("the".length + 5);
   });
@@ -61,7 +55,7 @@ describe("lookback train", () => {
   test("--json prints one object, and no samples", async () => {
     const sizes = [...SIZES, "--tokenizer", "bpe:270", "--family", "llama", "--kv-heads", "1", "--threads", "2"];
     const run = ["train", corpus, corpus, "--out", out("b"), ...sizes, "--steps", "5", "--sample-every", "5", "--json"];
-    const { stdout, exitCode } = await start(...run);
+    const { stdout, exitCode } = await lookback(...run);
     expect(exitCode).toBe(0);
     const result = JSON.parse(stdout);
     expect(result).toMatchObject({ steps: 5, model: { family: "llama", kvHeads: 1, layers: 1, vocabSize: 270 } });
@@ -70,40 +64,11 @@ describe("lookback train", () => {
     expect(endId).toBe(269); // two documents
   });
 
-  test("Ctrl-C saves a checkpoint and says how to go on; --resume gives the bits of a run without it", async () => {
-    const run = [...SIZES, "--steps", "90", "--evaluate-every", "10", "--dropout", "0.1", "--dtype", "f32"];
-    const whole = await start("train", corpus, "--out", out("whole"), ...run);
-    expect(whole.exitCode).toBe(0);
-
-    const child = start("train", corpus, "--out", out("cut"), ...run);
-    let seen = "";
-    child.stderr.on("data", (text: Buffer) => {
-      const before = seen;
-      seen += text;
-      if (/step 10\//.test(seen) && !/step 10\//.test(before)) child.kill("SIGINT");
-    });
-    const { exitCode, stdout, stderr } = await child;
-    expect({ exitCode, stdout }).toEqual({ exitCode: 130, stdout: "" });
-    const [, saved] =
-      /\nSaved after step (\d+) of 90\. Go on with: lookback train .*corpus\.txt --out .*cut --resume\n$/.exec(stderr)!;
-    expect(Number(saved)).toBeGreaterThanOrEqual(10);
-    expect(Number(saved)).toBeLessThan(90);
-    expect(existsSync(join(out("cut"), "model.safetensors"))).toBe(false);
-
-    const resumed = await start("train", corpus, "--out", out("cut"), "--resume");
-    expect(resumed.exitCode).toBe(0);
-    expect(resumed.stderr).toContain(`from step ${saved} on`);
-    expect(curve("cut")).toEqual(curve("whole"));
-    // The last model is written as f16 where nothing else is said: the checkpoints are compared.
-    for (const name of ["checkpoint.safetensors", "tokenizer.json"])
-      expect(Buffer.compare(readFileSync(join(out("cut"), name)), readFileSync(join(out("whole"), name)))).toBe(0);
-  });
-
   test("--held-out keeps another text back, and the whole corpus is learnt from", async () => {
     const held = join(folder, "held.txt");
     writeFileSync(held, sentences(20, 4));
     const run = ["train", corpus, "--held-out", held, "--out", out("held"), ...SIZES, "--steps", "3", "--json"];
-    const { trainCharacters, validationCharacters, validation } = JSON.parse((await start(...run)).stdout);
+    const { trainCharacters, validationCharacters, validation } = JSON.parse((await lookback(...run)).stdout);
     expect([trainCharacters, validationCharacters]).toEqual([sentences(300).length, sentences(20, 4).length]);
     expect(validation.tokens).toBe(validationCharacters - 1);
   });
@@ -126,7 +91,7 @@ describe("lookback train", () => {
       "0.003",
     ];
     const run = ["train", small, "--out", out("best"), ...sizes, "--steps", "240", "--evaluate-every", "40"];
-    const { stdout, exitCode } = await start(...run, "--validation", "0.3", "--keep", "best", "--json");
+    const { stdout, exitCode } = await lookback(...run, "--validation", "0.3", "--keep", "best", "--json");
     expect(exitCode).toBe(0);
     const { validation, lowestValidation, folder: at } = JSON.parse(stdout);
     expect(lowestValidation).toBeLessThan(validation.loss);
@@ -165,7 +130,7 @@ describe("what goes wrong is one line", () => {
   });
 
   test.each(wrong)("%s: exit code %p", async (_what, code, message, args) => {
-    const { exitCode, stdout, stderr } = await start("train", ...args());
+    const { exitCode, stdout, stderr } = await lookback("train", ...args());
     expect({ exitCode, stdout }).toEqual({ exitCode: code, stdout: "" });
     expect(stderr).toMatch(message);
     expect(stderr).toMatch(/^lookback: [^\n]+\n$/);
@@ -173,7 +138,7 @@ describe("what goes wrong is one line", () => {
   });
 
   test("--help shows examples", async () => {
-    const { exitCode, stdout } = await start("train", "--help");
+    const { exitCode, stdout } = await lookback("train", "--help");
     expect(exitCode).toBe(0);
     expect(stdout).toContain("Examples:\n  $ lookback train ");
   });

@@ -1,6 +1,8 @@
 /** What a trainer refuses: the code, what the message shows, that nothing is held, and that the instance goes on. */
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { createLookback, type ErrorCode, type Lookback } from "lookback";
+import { VERSION } from "../../dist/version.js";
+import { savedBy, stateOf } from "./support/checkpoints.ts";
 import { sentences, tinyRun } from "./support/corpora.ts";
 import { expectAlive, expectError, rejected } from "./support/helpers.js";
 import { loose } from "./support/refusals.js";
@@ -104,6 +106,32 @@ describe("a checkpoint that does not fit", () => {
   test.each(others)("another %s", (_name, option, ...shown) =>
     refused({ checkpoint, text: config.text, ...option }, "checkpoint-mismatch", ...shown),
   );
+
+  test("R15: another variant, or a multiply-add that rounds otherwise, unless otherEngine says that it may be", async () => {
+    const other = lb.fused ? "unfused" : "fused";
+    const elsewhere: [checkpoint: Uint8Array, ...shown: string[]][] = [
+      [savedBy({ variant: "wide" }, checkpoint), "saved by variant 'wide'", `variant: 'wide'`, "otherEngine: true"],
+      [savedBy({ variant: "relaxed", fused: !lb.fused }, checkpoint), `'relaxed' with ${other}`],
+    ];
+    for (const [from, ...shown] of elsewhere) {
+      await refused({ checkpoint: from, text: config.text }, "checkpoint-mismatch", `'${lb.variant}'`, ...shown);
+      await refused({ checkpoint: from, text: config.text, otherEngine: false }, "checkpoint-mismatch", ...shown);
+      const trainer = await lb.trainer({ checkpoint: from, text: config.text, otherEngine: true });
+      expect([trainer.step, (await trainer.run().next()).value]).toMatchObject([1, { step: 2 }]);
+      expect(stateOf(await trainer.save()).engine).toEqual(stateOf(checkpoint).engine);
+      trainer.dispose();
+    }
+  });
+
+  test("one that does not say what saved it is taken, and the next one says it", async () => {
+    const trainer = await lb.trainer({ checkpoint: savedBy(undefined, checkpoint), text: config.text });
+    const { variant, fused } = lb;
+    expect(stateOf(await trainer.save())).toMatchObject({ step: 1, engine: { variant, fused, version: VERSION } });
+    trainer.dispose();
+  });
+
+  test("otherEngine without a checkpoint", () =>
+    refused({ text: config.text, otherEngine: true }, "bad-option", "otherEngine", "checkpoint"));
 
   test("the same options and other reports are taken", async () => {
     const again = { ...config, checkpoint, steps: 9, evaluateEvery: 3 };

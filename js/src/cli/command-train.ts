@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { NewTrainerConfig, TrainerReports } from "../node.js";
 import { count, decimal, positiveCount, positiveDecimal, share, text } from "./arguments.js";
-import { type Launch, train } from "./train-run.js";
+import type { Launch, Remembered } from "./train-launch.js";
+import { train } from "./train-run.js";
 
 /** By the names that commander gives them. */
 interface Options {
@@ -32,10 +33,10 @@ interface Options {
   readonly evaluateEvery?: number;
   readonly sampleEvery?: number;
   readonly prompt?: string;
-  readonly saveEvery: number;
-  readonly keep: "last" | "best";
-  readonly dtype: "f16" | "f32";
-  readonly threads: number | "auto";
+  readonly saveEvery?: number;
+  readonly keep?: "last" | "best";
+  readonly dtype?: "f16" | "f32";
+  readonly threads?: number | "auto";
   readonly variant: "auto" | "simd" | "relaxed";
   readonly json?: boolean;
 }
@@ -44,11 +45,11 @@ const EXAMPLES = `
 Examples:
   $ lookback train moby-dick.txt --out whale
   $ lookback train poems.txt --out poems --layers 6 --embed 192 --heads 6 --tokenizer bpe:512 --steps 5000 --threads auto
-  $ lookback train moby-dick.txt --out whale --resume
+  $ lookback train --resume --out whale
   $ lookback generate whale "Call me" --temperature 0.8
 
-Ctrl-C saves a checkpoint; --resume goes on from it, to the same bits. The folder gets checkpoint.safetensors, loss.csv and, at the
-end, a model that lookback generate and Hugging Face's transformers read.`;
+Ctrl-C saves a checkpoint; --resume goes on from it, to the same bits. The folder gets checkpoint.safetensors, run.json (what --resume need
+not be told again), loss.csv and, at the end, a model that lookback generate and Hugging Face's transformers read.`;
 
 function readTokenizer(given: string): NewTrainerConfig["tokenizer"] {
   if (given === "characters") return given;
@@ -63,11 +64,11 @@ export const addTrain = (program: Command): Command =>
   program
     .command("train")
     .description("train a small model on a text")
-    .argument("<corpus...>", "text files (UTF-8); of several, each is a document")
+    .argument("[corpus...]", "text files (UTF-8); of several, each is a document; with --resume those of before")
     .requiredOption("-o, --out <folder>", "where everything is written", text)
     .option(
       "--resume",
-      "go on from the folder's checkpoint; options are as they were, but for those of reports and --steps",
+      "go on from the folder's checkpoint, as it was told before; only --steps and options of reports and files may be others",
     )
     .addOption(new Option("--family <name>", "how the model is built (default: gpt2)").choices(["gpt2", "llama"]))
     .option("--layers <n>", "default: 4", positiveCount)
@@ -93,18 +94,26 @@ export const addTrain = (program: Command): Command =>
     .option("--evaluate-every <n>", "steps between looks at what was kept back (default: 100)", count)
     .option("--sample-every <n>", "steps between samples, printed to stdout (default: 0 = none)", count)
     .option("--prompt <text>", "what samples continue", text)
-    .option("--save-every <n>", "steps between checkpoints, 0 = at the end only", count, 500)
+    .option("--save-every <n>", "steps between checkpoints, 0 = at the end only (default: 500)", count)
     .addOption(
-      new Option("--keep <which>", "the model of the last step, or of the lowest validation loss")
-        .choices(["last", "best"])
-        .default("last"),
+      new Option(
+        "--keep <which>",
+        "the model of the last step, or of the lowest validation loss (default: last)",
+      ).choices(["last", "best"]),
     )
-    .addOption(new Option("--dtype <type>", "what the model is written as").choices(["f16", "f32"]).default("f16"))
-    .option("--threads <n>", "or auto; no bit depends on it", readThreads, 1)
-    .addOption(new Option("--variant <name>", "of the engine").choices(["auto", "simd", "relaxed"]).default("auto"))
+    .addOption(new Option("--dtype <type>", "what the model is written as (default: f16)").choices(["f16", "f32"]))
+    .option("--threads <n>", "or auto; no bit depends on it (default: 1)", readThreads)
+    .addOption(
+      new Option("--variant <name>", "of the engine; bits depend on it, and auto resumes with the checkpoint's")
+        .choices(["auto", "simd", "relaxed"])
+        .default("auto"),
+    )
     .option("--json", "print one JSON object at the end, and no samples")
     .addHelpText("after", EXAMPLES)
-    .action((corpus: string[], options: Options) => train(launchOf(corpus, options)));
+    .action((corpus: string[], options: Options, command: Command) => {
+      if (corpus.length === 0 && !options.resume) command.error("error: missing required argument 'corpus'");
+      return train(launchOf(corpus, options));
+    });
 
 function launchOf(corpus: string[], options: Options): Launch {
   const { family, layers, heads, kvHeads, embed: embedDim, hidden: hiddenDim, context: contextLength } = options;
@@ -116,11 +125,13 @@ function launchOf(corpus: string[], options: Options): Launch {
   const reports: { [Name in keyof TrainerReports]: TrainerReports[Name] | undefined } = {
     ...{ steps, evaluateEvery, sampleEvery, samplePrompt },
   };
+  const { heldOut, saveEvery, keep, dtype, threads } = options;
+  const given: { [Name in keyof Remembered]: Remembered[Name] | undefined } = {
+    ...{ corpus: corpus.length > 0 ? corpus : undefined, heldOut, saveEvery, keep, dtype, threads },
+  };
   return {
-    corpus,
-    heldOut: options.heldOut,
+    given,
     config: { model, ...learning, dropout, seed, validation, ...(!mask && { mask }), ...reports },
-    ...{ out: options.out, resume: options.resume ?? false, saveEvery: options.saveEvery, keep: options.keep },
-    ...{ dtype: options.dtype, threads: options.threads, variant: options.variant, json: options.json ?? false },
+    ...{ out: options.out, resume: options.resume ?? false, variant: options.variant, json: options.json ?? false },
   };
 }

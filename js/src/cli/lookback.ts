@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The command `lookback`. Results go to stdout, everything else to stderr; exit code 1: it failed, 2: it was called wrongly, 130: Ctrl-C. */
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { VERSION } from "../version.js";
 import { addAttend } from "./command-attend.js";
 import { addExperiment } from "./command-experiment.js";
 import { addGenerate } from "./command-generate.js";
@@ -12,10 +12,6 @@ import { printable } from "./printable.js";
 const FAILED = 1;
 const USAGE = 2;
 const INTERRUPTED = 130;
-
-const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-  version: string;
-};
 
 const EXAMPLES = `
 Examples:
@@ -31,7 +27,7 @@ lookback COMMAND --help shows a command's options.`;
 function program(): Command {
   const root = new Command("lookback")
     .description("Language models in WebAssembly, and where they look.")
-    .version(version)
+    .version(VERSION)
     .addHelpText("after", EXAMPLES)
     .exitOverride()
     // What is wrong is said once, below.

@@ -1,10 +1,12 @@
-/** The folder that `lookback train` writes: a checkpoint, the loss curve, and the model. */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+/** The folder that `lookback train` writes: a checkpoint, what the run was told, the loss curve, and the model. */
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { appendFile, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { TrainingStep } from "../node.js";
+import { parseRemembered, type Remembered } from "./train-launch.js";
 
 const CHECKPOINT = "checkpoint.safetensors";
+const REMEMBERED = "run.json";
 const CURVE = "loss.csv";
 const HEADER = "step,loss,validation";
 
@@ -26,16 +28,21 @@ export class TrainingFolder {
     return readFileSync(this.#file(CHECKPOINT));
   }
 
-  /** Makes the folder, and takes up the curve as it was after `step`. */
-  begin(step: number): void {
+  /** What the run was told; undefined where nobody noted it. */
+  readRemembered(): Remembered | undefined {
+    const path = this.#file(REMEMBERED);
+    return existsSync(path) ? parseRemembered(readFileSync(path, "utf8"), path) : undefined;
+  }
+
+  /** Makes the folder, notes what the run was told, and takes up the curve as it was after `step`. */
+  async begin(step: number, told: Remembered): Promise<void> {
     mkdirSync(this.path, { recursive: true });
+    await this.#write(REMEMBERED, `${JSON.stringify(told, undefined, 2)}\n`);
     const curve = this.#file(CURVE);
     const before = step > 0 && existsSync(curve) ? readFileSync(curve, "utf8").split("\n").slice(1) : [];
     const kept = before.filter((line) => line !== "" && Number.parseInt(line, 10) <= step);
     for (const line of kept) this.#notice(Number(line.split(",")[2] || Number.POSITIVE_INFINITY));
-    const temporary = `${curve}.part`;
-    writeFileSync(temporary, `${[HEADER, ...kept].join("\n")}\n`);
-    renameSync(temporary, curve);
+    await this.#write(CURVE, `${[HEADER, ...kept].join("\n")}\n`);
   }
 
   /** Adds to the curve; tells whether the validation loss was never lower. */
@@ -63,7 +70,7 @@ export class TrainingFolder {
   }
 
   /** Whole or not at all: what was there before stays until the new one is on the disk. */
-  async #write(name: string, content: Uint8Array): Promise<void> {
+  async #write(name: string, content: Uint8Array | string): Promise<void> {
     const temporary = this.#file(`${name}.part`);
     try {
       const handle = await open(temporary, "w");

@@ -1,43 +1,31 @@
 /** Runs `lookback train`: progress to stderr, samples to stdout, everything else into the folder. */
 import { readFile } from "node:fs/promises";
 import { Presets, SingleBar } from "cli-progress";
-import { createLookback, type Trainer, type TrainerConfig, type TrainingStep } from "../node.js";
+import type { Trainer, TrainerConfig, TrainingStep } from "../node.js";
+import { openCheckpoint } from "../train/checkpoint.js";
 import { grouped, printable } from "./printable.js";
 import { detectTerminal } from "./terminal.js";
 import { TrainingFolder } from "./train-folder.js";
-
-/** What the command line asks for; an option that was not given is undefined. */
-export interface Launch {
-  readonly corpus: readonly string[];
-  readonly heldOut: string | undefined;
-  readonly config: object;
-  readonly out: string;
-  readonly resume: boolean;
-  readonly saveEvery: number;
-  readonly keep: "last" | "best";
-  readonly dtype: "f16" | "f32";
-  readonly threads: number | "auto";
-  readonly variant: "auto" | "simd" | "relaxed";
-  readonly json: boolean;
-}
+import { type Launch, openEngine, type Remembered, settle } from "./train-launch.js";
 
 export async function train(launch: Launch): Promise<void> {
   const folder = new TrainingFolder(launch.out);
   if (!launch.resume && folder.hasCheckpoint)
     throw new Error(`${launch.out} holds the checkpoint of a run: go on with --resume, or name another folder.`);
-  const checkpoint = launch.resume ? { checkpoint: folder.readCheckpoint() } : {};
-  const documents = await Promise.all(launch.corpus.map(readText));
-  const text =
-    launch.heldOut === undefined ? documents : { train: documents, validation: await readText(launch.heldOut) };
+  const checkpoint = launch.resume ? folder.readCheckpoint() : undefined;
+  const told = settle(launch, launch.resume ? folder.readRemembered() : undefined);
+  const documents = await Promise.all(told.corpus.map(readText));
+  const text = told.heldOut === undefined ? documents : { train: documents, validation: await readText(told.heldOut) };
+  const state = checkpoint && (await openCheckpoint(checkpoint)).state;
   const controller = new AbortController();
   const stop = () => controller.abort();
   process.once("SIGINT", stop);
-  const { threads, variant } = launch;
-  const lb = await createLookback({ threads, variant });
+  const lb = await openEngine(launch, told.threads, state);
   try {
-    const config = { ...launch.config, ...checkpoint, text };
+    // An engine that is not the checkpoint's has been chosen.
+    const config = { ...launch.config, ...(checkpoint && { checkpoint, otherEngine: true }), text };
     const trainer = await lb.trainer(config as TrainerConfig);
-    await new Run(launch, folder, trainer, controller.signal).toTheEnd();
+    await new Run(launch, told, folder, trainer, controller.signal).toTheEnd();
   } finally {
     process.removeListener("SIGINT", stop);
     lb.dispose();
@@ -45,7 +33,15 @@ export async function train(launch: Launch): Promise<void> {
 }
 
 async function readText(path: string): Promise<string> {
-  const bytes = await readFile(path);
+  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    // On resumption nobody may have named it in this call.
+    throw new Error(
+      `the text ${path} cannot be read in ${process.cwd()} (${error.message}); name it as it is called here.`,
+      {
+        cause: error,
+      },
+    );
+  });
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
@@ -55,14 +51,16 @@ async function readText(path: string): Promise<string> {
 
 class Run {
   readonly #launch: Launch;
+  readonly #told: Remembered;
   readonly #folder: TrainingFolder;
   readonly #trainer: Trainer;
   readonly #signal: AbortSignal;
   readonly #progress: Progress;
   #saved: number;
 
-  constructor(launch: Launch, folder: TrainingFolder, trainer: Trainer, signal: AbortSignal) {
+  constructor(launch: Launch, told: Remembered, folder: TrainingFolder, trainer: Trainer, signal: AbortSignal) {
     this.#launch = launch;
+    this.#told = told;
     this.#folder = folder;
     this.#trainer = trainer;
     this.#signal = signal;
@@ -71,10 +69,11 @@ class Run {
   }
 
   async toTheEnd(): Promise<void> {
-    this.#folder.begin(this.#trainer.step);
+    await this.#folder.begin(this.#trainer.step, this.#told);
     this.#progress.begin();
     let last: TrainingStep | undefined;
     let validation: TrainingStep["validation"];
+    const { keep, saveEvery } = this.#told;
     let kept = false;
     try {
       for await (const step of this.#trainer.run({ signal: this.#signal })) {
@@ -83,11 +82,11 @@ class Run {
         const isBest = await this.#folder.record(step);
         this.#progress.show(step);
         if (step.sample !== undefined && !this.#launch.json) this.#progress.print(sampleText(step));
-        if (isBest && this.#launch.keep === "best") {
+        if (isBest && keep === "best") {
           await this.#export();
           kept = true;
         }
-        if (this.#launch.saveEvery > 0 && step.step % this.#launch.saveEvery === 0) await this.#save();
+        if (saveEvery > 0 && step.step % saveEvery === 0) await this.#save();
       }
     } catch (error) {
       this.#progress.end();
@@ -96,7 +95,7 @@ class Run {
     }
     this.#progress.end();
     await this.#save();
-    const isWritten = this.#launch.keep === "best" && (kept || this.#folder.lowest < Number.POSITIVE_INFINITY);
+    const isWritten = keep === "best" && (kept || this.#folder.lowest < Number.POSITIVE_INFINITY);
     if (!isWritten) await this.#export();
     this.#conclude(last, validation);
   }
@@ -107,21 +106,18 @@ class Run {
   }
 
   async #export(): Promise<void> {
-    await this.#folder.writeModel(await this.#trainer.export({ dtype: this.#launch.dtype }));
+    await this.#folder.writeModel(await this.#trainer.export({ dtype: this.#told.dtype }));
   }
 
   async #interrupted(): Promise<void> {
     if (this.#trainer.step > this.#saved || !this.#folder.hasCheckpoint) await this.#save();
-    const { out, corpus, heldOut } = this.#launch;
-    const kept = heldOut === undefined ? [] : ["--held-out", quoted(heldOut)];
-    const again = ["lookback train", ...corpus.map(quoted), ...kept, "--out", quoted(out), "--resume"].join(" ");
-    console.error(
-      `Saved after step ${this.#trainer.step} of ${this.#trainer.config.steps}. Go on with: ${printable(again)}`,
-    );
+    const again = printable(`lookback train --resume --out ${quoted(this.#launch.out)}`);
+    console.error(`Saved after step ${this.#trainer.step} of ${this.#trainer.config.steps}. Go on with: ${again}`);
   }
 
   #conclude(last: TrainingStep | undefined, validation: TrainingStep["validation"]): void {
-    const { out, json, keep } = this.#launch;
+    const { out, json } = this.#launch;
+    const { keep } = this.#told;
     const { step, parameters, data, model } = this.#trainer;
     const lowest = Number.isFinite(this.#folder.lowest) ? this.#folder.lowest : undefined;
     if (json) {

@@ -5,11 +5,15 @@ import { quoted, readHeader } from "../model/safetensors.js";
 import type { DecoderSettings } from "../model/settings.js";
 import { isLayerSlot, type Slot, slotShape, slotsOf } from "../model/slots.js";
 import { parseObject } from "../model/sources.js";
+import type { Lookback } from "../types.js";
 import { writeSafetensors } from "./safetensors-writer.js";
 import type { MadeTokenizer } from "./tokenizer-files.js";
 import type { FullTrainerConfig } from "./types.js";
 
 const FORMAT = "lookback-trainer-1";
+
+/** What the bits of a run depend on, besides its config and its text (R15). */
+export type Engine = Pick<Lookback, "variant" | "fused">;
 
 /** What a run is besides its numbers. Windows and dropout are drawn by seed and step, so there is no other state of a generator. */
 export interface RunState {
@@ -20,7 +24,16 @@ export interface RunState {
   readonly fingerprint: string;
   readonly trainTokens: number;
   readonly validationTokens: number;
+  /** What saved it; not there in checkpoints of before it was noted. */
+  readonly engine?: Engine & { readonly version: string };
 }
+
+/** Whether the bits go on as they were, as far as is known. */
+export const isSameEngine = ({ engine }: RunState, { variant, fused }: Engine): boolean =>
+  engine === undefined || (engine.variant === variant && engine.fused === fused);
+
+export const engineText = ({ variant, fused }: Engine): string =>
+  `variant '${variant}'${variant === "relaxed" ? ` with ${fused ? "fused" : "unfused"} multiply-add` : ""}`;
 
 export const PARTS = ["weights", "firstMoments", "secondMoments"] as const;
 export type SavedPart = (typeof PARTS)[number];

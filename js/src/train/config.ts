@@ -56,6 +56,7 @@ const TABLE = {
   model: later<TrainerModelConfig>(),
   text: later<unknown>(),
   checkpoint: later<unknown>(),
+  otherEngine: flag,
   tokenizer: readTokenizer,
   length: positiveInteger,
   batch: positiveInteger,
@@ -82,6 +83,8 @@ export function readGiven(given: unknown) {
       "bad-option",
       `${WHERE}: text is missing: what the model is to learn${options.checkpoint ? ", as it was when the checkpoint was saved" : ""}.`,
     );
+  if (options.otherEngine !== undefined && options.checkpoint === undefined)
+    fail("bad-option", `${WHERE}: otherEngine is about a checkpoint; there is none.`);
   return { ...options, model: readOptions(options.model, MODEL, `${WHERE}: model`) };
 }
 
@@ -157,7 +160,7 @@ function completeModel(given: GivenConfig["model"]): FullTrainerConfig["model"] 
 
 /** A saved config with what a continuation names anew; anything else that it names must be as it was. */
 export function continueConfig(saved: FullTrainerConfig, given: GivenConfig): FullTrainerConfig {
-  const { text: _text, checkpoint: _checkpoint, model, ...options } = given;
+  const { text: _text, checkpoint: _checkpoint, otherEngine: _otherEngine, model, ...options } = given;
   const check = (where: string, had: object, named: object) => {
     for (const [name, value] of Object.entries(named)) {
       const before = (had as Record<string, unknown>)[name];

@@ -3,7 +3,7 @@ import { fail } from "../errors.js";
 import type { Heap } from "../heap.js";
 import { Decoder } from "../model/decoder.js";
 import { makeJsonTokenizer } from "../model/tokenizer-json.js";
-import { type OpenedCheckpoint, openCheckpoint } from "./checkpoint.js";
+import { type Engine, engineText, isSameEngine, type OpenedCheckpoint, openCheckpoint } from "./checkpoint.js";
 import { completeConfig, continueConfig, type GivenConfig, isSplit, readGiven } from "./config.js";
 import { TrainerCore } from "./core.js";
 import { encodeDocuments, fingerprint, refuseShort } from "./data.js";
@@ -14,20 +14,31 @@ import { type MadeTokenizer, makeTokenizer } from "./tokenizer-files.js";
 import { type Prepared, RunningTrainer } from "./trainer.js";
 import type { FullTrainerConfig, Trainer } from "./types.js";
 
-export async function makeTrainer(heap: Heap, given: unknown): Promise<Trainer> {
+export async function makeTrainer(heap: Heap, engine: Engine, given: unknown): Promise<Trainer> {
   heap.raw; // throws where the instance is disposed
   const options = readGiven(given);
-  if (options.checkpoint !== undefined) return resume(heap, options, await openCheckpoint(options.checkpoint));
+  if (options.checkpoint !== undefined) return resume(heap, engine, options, await openCheckpoint(options.checkpoint));
   const share = options.validation ?? (isSplit(options.text) ? 0 : 0.05);
   const text = readText(options.text, share, "trainer: text");
   const config = completeConfig(options, firstWord(text.train[0]!));
   // The characters of both parts, for none shall be unknown; merges are learnt from what is trained on.
   const known = config.tokenizer === "characters" ? [...text.train, ...text.validation] : text.train;
   const prepared = await prepare(config, text, makeTokenizer(config.tokenizer, known, text.separated));
-  return allocate(heap, prepared, 0, (decoder) => initialise(decoder, config.seed));
+  return allocate(heap, engine, prepared, 0, (decoder) => initialise(decoder, config.seed));
 }
 
-async function resume(heap: Heap, options: GivenConfig, { state, pour }: OpenedCheckpoint): Promise<Trainer> {
+async function resume(
+  heap: Heap,
+  engine: Engine,
+  options: GivenConfig,
+  { state, pour }: OpenedCheckpoint,
+): Promise<Trainer> {
+  if (!isSameEngine(state, engine) && !options.otherEngine)
+    fail(
+      "checkpoint-mismatch",
+      `trainer: the checkpoint was saved by ${engineText(state.engine!)}; this instance is ${engineText(engine)}, which goes on to other bits. ` +
+        `Create it with variant: '${state.engine!.variant}', or allow this with otherEngine: true.`,
+    );
   const saved = completeConfig(readGiven({ ...state.config, text: options.text }), state.config.samplePrompt);
   const config = continueConfig(saved, options);
   const text = readText(options.text, config.validation, "trainer: text");
@@ -38,7 +49,7 @@ async function resume(heap: Heap, options: GivenConfig, { state, pour }: OpenedC
       `trainer: the checkpoint was made with another text: ${state.trainTokens} tokens to train on and ${state.validationTokens} kept back ` +
         `(fingerprint ${state.fingerprint}); this one gives ${prepared.train.ids.length} and ${prepared.validation.ids.length} (${prepared.fingerprint}).`,
     );
-  return allocate(heap, prepared, state.step, (decoder, core) =>
+  return allocate(heap, engine, prepared, state.step, (decoder, core) =>
     pour(decoder.settings, (place, values) => core.write(place, values)),
   );
 }
@@ -61,6 +72,7 @@ async function prepare(config: FullTrainerConfig, text: SplitText, made: MadeTok
 
 async function allocate(
   heap: Heap,
+  engine: Engine,
   prepared: Prepared,
   step: number,
   fill: (decoder: Decoder, core: TrainerCore) => Promise<void> | void,
@@ -71,7 +83,7 @@ async function allocate(
   try {
     core = new TrainerCore(decoder, { batch: config.batch, length: config.length });
     await fill(decoder, core);
-    return new RunningTrainer(prepared, decoder, core, step);
+    return new RunningTrainer(engine, prepared, decoder, core, step);
   } catch (error) {
     core?.dispose();
     decoder.dispose();

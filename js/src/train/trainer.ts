@@ -8,7 +8,8 @@ import type { TextTokenizer } from "../model/tokenizer.js";
 import type { Attended, Generation, ModelConfig } from "../model/types.js";
 import { flag, later, oneOf, positiveInteger, readOptions } from "../options.js";
 import { DISPOSE } from "../owned.js";
-import { type RunState, writeCheckpoint } from "./checkpoint.js";
+import { VERSION } from "../version.js";
+import { type Engine, type RunState, writeCheckpoint } from "./checkpoint.js";
 import { diverged, type TrainerCore } from "./core.js";
 import { coveringWindows, encodeDocuments, refuseShort, sampleWindows, type TokenPart, windowBatch } from "./data.js";
 import { exportFiles } from "./export.js";
@@ -53,6 +54,7 @@ export class RunningTrainer implements Trainer {
   readonly config: FullTrainerConfig;
   readonly parameters: number;
   readonly data: TrainingData;
+  readonly #engine: Required<RunState>["engine"];
   readonly #prepared: Prepared;
   readonly #decoder: Decoder;
   readonly #core: TrainerCore;
@@ -61,9 +63,10 @@ export class RunningTrainer implements Trainer {
   #busy = false;
 
   /** Takes decoder and core over. */
-  constructor(prepared: Prepared, decoder: Decoder, core: TrainerCore, step: number) {
+  constructor({ variant, fused }: Engine, prepared: Prepared, decoder: Decoder, core: TrainerCore, step: number) {
     const { config, train, validation, fingerprint, tokenizer, made } = prepared;
     this.config = config;
+    this.#engine = { variant, fused, version: VERSION };
     this.#prepared = prepared;
     this.#decoder = decoder;
     this.#core = core;
@@ -121,7 +124,8 @@ export class RunningTrainer implements Trainer {
     this.#core.block();
     const { config, made, fingerprint } = this.#prepared;
     const { trainTokens, validationTokens } = this.data;
-    const state: RunState = { config, step: this.#step, tokenizer: made, fingerprint, trainTokens, validationTokens };
+    const data = { fingerprint, trainTokens, validationTokens };
+    const state: RunState = { config, step: this.#step, tokenizer: made, ...data, engine: this.#engine };
     return writeCheckpoint(state, this.#decoder.settings, (place) => this.#core.read(place));
   }
 

@@ -85,6 +85,11 @@ export interface NewTrainerConfig extends TrainerReports {
 export interface ContinuedTrainerConfig extends TrainerReports {
   /** What save() gave. */
   checkpoint: ArrayBuffer | ArrayBufferView;
+  /**
+   * Whether another variant of the engine than the one that saved the checkpoint (or the same where multiply-add rounds otherwise: `lb.fused`)
+   * may go on with it, which it does to other bits. Default false: that is an error.
+   */
+  otherEngine?: boolean;
   /** The same text once more: a checkpoint holds its fingerprint only. */
   text: TrainingText;
 }
