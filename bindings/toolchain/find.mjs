@@ -67,6 +67,9 @@ export function findTools() {
   };
 }
 
+/** The Python whose packages tests compare with; they look for those themselves. */
+export const findTestPython = () => process.env.LOOKBACK_PYTHON ?? which("python3");
+
 /**
  * @param {Tools} tools
  * @param {Purpose[]} purposes

@@ -1,14 +1,14 @@
 /** The files that a trainer writes, against the published rules of the format and by an independent reading. */
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { createLookback, type Lookback } from "lookback";
 import { MemoryReader } from "../../dist/model/bytes.js";
 import { readHeader } from "../../dist/model/safetensors.js";
 import { halfBits } from "../../dist/train/half.js";
 import { writeSafetensors } from "../../dist/train/safetensors-writer.js";
+import { tinyRun } from "./support/corpora.ts";
 import { caught, expectError } from "./support/helpers.js";
+import { type PythonFile, readWithPython, testWithPython } from "./support/python.ts";
+import { halfValue } from "./support/safetensors.ts";
 
 const tensor = (name: string, dims: readonly number[], first: number) => ({
   name,
@@ -72,36 +72,76 @@ describe.each(["F32", "F16"] as const)("%s", (type) => {
     );
   });
 
-  const python = spawnSync("python3", ["-c", "import safetensors.numpy"]);
-  const withPython = python.status === 0 ? test : test.skip;
-  withPython("Python's safetensors reads the same numbers (skipped where it is not installed)", () => {
-    const folder = mkdtempSync(join(tmpdir(), "lookback-safetensors-"));
-    const path = join(folder, "x.safetensors");
-    writeFileSync(path, file);
-    const script =
-      "import json, sys, safetensors.numpy as s\nt = s.load_file(sys.argv[1])\n" +
-      "print(json.dumps({k: [list(v.shape), v.flatten().tolist()] for k, v in t.items()}))";
-    const read = JSON.parse(execFileSync("python3", ["-c", script, path], { encoding: "utf8" }));
-    rmSync(folder, { recursive: true });
-    for (const { name, dims, values } of TENSORS) expect(read[name]).toEqual([dims, Array.from(values())]);
+  testWithPython("Python's safetensors reads the same numbers", () => {
+    const { metadata, tensors } = readWithPython(file);
+    expect(metadata).toEqual({ format: "pt", note: "ü" });
+    for (const { name, dims, values } of TENSORS) expect(tensors[name]).toMatchObject({ dims, values: [...values()] });
   });
 });
 
-describe("half precision", () => {
-  const value = (bits: number) => {
-    const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
-    const size = exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15);
-    return bits & 0x8000 ? -size : size;
-  };
+describe("of a model that has learnt", () => {
+  let lb: Lookback;
+  let files: Record<"f16" | "f32" | "checkpoint", Uint8Array>;
+  beforeAll(async () => {
+    lb = await createLookback();
+    const trainer = await lb.trainer(tinyRun({ steps: 3 }));
+    for await (const _ of trainer.run());
+    const exported = async (dtype: "f16" | "f32") => {
+      const file = (await trainer.export({ dtype })).find(({ name }) => name === "model.safetensors")!;
+      return new Uint8Array(await file.arrayBuffer());
+    };
+    files = { f16: await exported("f16"), f32: await exported("f32"), checkpoint: await trainer.save() };
+  });
+  afterAll(() => lb.dispose());
 
+  const types = { f16: "float16", f32: "float32", checkpoint: "float32" };
+  for (const name of ["f16", "f32", "checkpoint"] as const)
+    testWithPython(`Python's safetensors reads the same numbers: ${name}`, () => {
+      const { header, data } = naiveRead(files[name]);
+      const { __metadata__: metadata, ...tensors } = header;
+      const read = readWithPython(files[name]);
+      expect(read.metadata).toEqual(metadata);
+      expect(Object.keys(read.tensors).sort()).toEqual(Object.keys(tensors).sort());
+      for (const [tensor, { dtype, dims, values }] of Object.entries(read.tensors)) {
+        const bytes = data.slice(...(tensors[tensor].data_offsets as [number, number])).buffer;
+        const written = name === "f16" ? Array.from(new Uint16Array(bytes), halfValue) : [...new Float32Array(bytes)];
+        expect({ dtype, dims, values }).toEqual({ dtype: types[name], dims: tensors[tensor].shape, values: written });
+      }
+    });
+
+  testWithPython(
+    "Python reads the trainer's weights in its exports, rounded or not, by the names of transformers",
+    () => {
+      const [half, full, { tensors: saved, metadata }] = [files.f16, files.f32, files.checkpoint].map(
+        readWithPython,
+      ) as [PythonFile, PythonFile, PythonFile];
+      expect(JSON.parse(metadata.state!)).toMatchObject({ step: 3 });
+      expect(saved["firstMoments.tokenEmbedding"]!.values.some((moment) => moment !== 0)).toBe(true);
+      expect(full.tensors["transformer.wte.weight"]).toEqual(saved["weights.tokenEmbedding"]);
+      const width = 32;
+      const queries = full.tensors["transformer.h.1.attn.c_attn.weight"]!; // [in, out of q, k and v]
+      expect(queries.dims).toEqual([width, 3 * width]);
+      saved["weights.1.queryWeight"]!.values.forEach((value, place) => {
+        const [output, input] = [Math.floor(place / width), place % width];
+        expect(queries.values[input * 3 * width + output]).toBe(value);
+      });
+      for (const [name, { dims, values }] of Object.entries(full.tensors)) {
+        const rounded = values.map((value) => halfValue(halfBits(value)));
+        expect(half.tensors[name]).toEqual({ dtype: "float16", dims, values: rounded });
+      }
+    },
+  );
+});
+
+describe("half precision", () => {
   test("every finite half is itself", () => {
     const finite = Array.from({ length: 65536 }, (_, bits) => bits).filter((bits) => ((bits >> 10) & 31) < 31);
-    expect(finite.filter((bits) => halfBits(value(bits)) !== bits)).toEqual([]);
+    expect(finite.filter((bits) => halfBits(halfValue(bits)) !== bits)).toEqual([]);
   });
 
   test("between two neighbours the nearer one is taken, and in the middle the even one", () => {
     for (let bits = 0; bits < 0x7bff; bits += 7) {
-      const [low, high] = [value(bits), value(bits + 1)];
+      const [low, high] = [halfValue(bits), halfValue(bits + 1)];
       const middle = (low + high) / 2;
       const step = (high - low) / 256;
       expect(halfBits(middle - step)).toBe(bits);

@@ -77,7 +77,7 @@ function halfBits(value: number): number {
   return sign | (((exponent + 15) << 10) + Math.round((size / 2 ** exponent - 1) * 1024));
 }
 
-function halfValue(bits: number): number {
+export function halfValue(bits: number): number {
   const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
   const size = exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15);
   return bits & 0x8000 ? -size : size;
