@@ -1,5 +1,5 @@
 /** The files that a trainer writes, against the published rules of the format and by an independent reading. */
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { createLookback, type Lookback } from "lookback";
 import { MemoryReader } from "../../dist/model/bytes.js";
 import { readHeader } from "../../dist/model/safetensors.js";
@@ -22,6 +22,8 @@ const TENSORS = [
   tensor("h.2.x", [1], 8),
   tensor("empty", [0, 4], 0),
 ];
+
+jest.setTimeout(120_000); // a model learns in it, and Python starts, on whatever machine
 
 /** As the format's description says it, without this package's reader. */
 function naiveRead(file: Uint8Array) {
@@ -121,10 +123,9 @@ describe("of a model that has learnt", () => {
       const width = 32;
       const queries = full.tensors["transformer.h.1.attn.c_attn.weight"]!; // [in, out of q, k and v]
       expect(queries.dims).toEqual([width, 3 * width]);
-      saved["weights.1.queryWeight"]!.values.forEach((value, place) => {
-        const [output, input] = [Math.floor(place / width), place % width];
-        expect(queries.values[input * 3 * width + output]).toBe(value);
-      });
+      const { values } = saved["weights.1.queryWeight"]!;
+      const turned = values.map((_, at) => queries.values[(at % width) * 3 * width + Math.floor(at / width)]);
+      expect(turned).toEqual(values);
       for (const [name, { dims, values }] of Object.entries(full.tensors)) {
         const rounded = values.map((value) => halfValue(halfBits(value)));
         expect(half.tensors[name]).toEqual({ dtype: "float16", dims, values: rounded });
