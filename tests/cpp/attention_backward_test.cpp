@@ -63,7 +63,7 @@ TEST(reference_gradients, R20_the_reference_agrees_with_central_differences_for_
   }
 }
 
-TEST(attention_backward, R8_R10_R20_hold_for_any_shape_mask_and_option) {
+TEST(attention_backward, R8_R9_R10_R20_hold_for_any_shape_mask_and_option) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
     const Problem problem = random_problem(random);
@@ -158,6 +158,45 @@ TEST(attention_backward, R9_rows_that_see_nothing_and_keys_that_nothing_sees_hav
     ASSERT_EQ(gradients.values[at], 0.0F);
   }
   EXPECT_NE(gradients.keys[24 * 8], 0.0F);
+}
+
+TEST(attention_backward, R9_what_the_gradient_of_a_row_that_sees_nothing_holds_reaches_no_gradient) {
+  for (const bool dropped : {false, true}) {
+    for (const float softcap : {0.0F, 2.0F}) {
+      Problem problem = Problem::random({2, 2, 1, 130, 140, 8, 8}, 22);
+      problem.rules.causal = true;
+      problem.offsets = {-5, -70};
+      problem.sinks = {0.5F, -2.0F};
+      problem.softcap = softcap;
+      if (dropped) problem.dropout = {0.2F, 4};
+      problem.bias.resize(problem.shape, {.batch = true, .head = true}, 0.25F);
+      // Rows 20 … 22 of both batch rows, by the bias and not by the band.
+      std::fill_n(problem.bias.data.begin() + 20 * 140, 3 * 140, -infinity);
+      Random random(23);
+      const std::vector<float> grad_output = random_grad_output(problem, random);
+      const std::vector<float> poisoned = with_poison_in_blind_rows(problem, grad_output);
+      ASSERT_EQ(std::count_if(poisoned.begin(), poisoned.end(), [](float value) { return !std::isfinite(value); }),
+                2 * (5 + 3 + 70) * 8);
+      const Gradients clean = differentiate(problem, grad_output);
+      EXPECT_TRUE(same_gradients(clean, differentiate(problem, poisoned)));
+      Problem blind = problem;
+      for (Index row = 0; row < problem.rows(); ++row) {
+        if (!std::isfinite(poisoned[row * 8])) std::fill_n(blind.queries.begin() + row * 8, 8, not_a_number);
+      }
+      EXPECT_TRUE(same_gradients(clean, differentiate(blind, poisoned)));
+    }
+  }
+}
+
+TEST(attention_backward, a_NaN_in_the_gradient_of_a_row_that_sees_a_key_reaches_its_sink) {
+  Problem problem = Problem::random({1, 2, 1, 4, 4, 8, 8}, 24);
+  problem.sinks = {0.5F, -2.0F};
+  Random random(25);
+  std::vector<float> grad_output = random_grad_output(problem, random);
+  grad_output[4 * 8 + 1] = not_a_number;  // head 1
+  const Gradients gradients = differentiate(problem, grad_output);
+  EXPECT_TRUE(std::isfinite(gradients.sinks[0]));
+  EXPECT_TRUE(std::isnan(gradients.sinks[1]));
 }
 
 TEST(attention_backward, R10_a_NaN_in_a_query_or_its_gradient_reaches_only_keys_that_it_sees) {

@@ -1,6 +1,7 @@
 #include "lookback/decoder.hpp"
 
 #include "decoder_models.hpp"
+#include "lookback/parallel.hpp"
 #include "lookback/sampling.hpp"
 #include "packed_weight.hpp"
 
@@ -255,6 +256,20 @@ TEST(decoder, refuses_before_anything_is_changed) {
   Session inside(small, {2, 10, 4});
   ASSERT_EQ(decoder_forward(small.decoder(), inside.session(), call), Status::ok);
   EXPECT_EQ(decoder_forward(small.decoder(), inside.session(), call), Status::context_exceeded);
+}
+
+TEST(decoder, more_threads_than_a_session_was_made_for_are_refused_before_anything_is_changed) {
+  Model model(gpt2(), 16);
+  Session session(model, {1, 10, 4});
+  const std::int32_t tokens[] = {1, 2, 3, 4};
+  DecoderCall call;
+  call.tokens = tokens;
+  call.length = 4;
+  if (set_threads(2) == 1) GTEST_SKIP() << "a build without threads";
+  EXPECT_EQ(decoder_forward(model.decoder(), session.session(), call), Status::workspace_too_small);
+  EXPECT_EQ(session.session().cache(0).length(), 0);
+  set_threads(1);
+  EXPECT_EQ(decoder_forward(model.decoder(), session.session(), call), Status::ok);
 }
 
 TEST(decoder, a_config_or_piece_that_cannot_be_is_refused) {

@@ -56,6 +56,19 @@ std::vector<float> random_grad_output(const Problem& problem, Random& random) {
   return random.vector(problem.rows() * problem.shape.value_dim);
 }
 
+std::vector<float> with_poison_in_blind_rows(const Problem& problem, std::vector<float> grad_output) {
+  const Problem dense = with_one_dense_mask(problem);
+  const Index keys = problem.shape.key_length;
+  const Index width = problem.shape.value_dim;
+  constexpr float poison[] = {not_a_number, infinity, -infinity};
+  for (Index row = 0; row < problem.rows(); ++row) {
+    const auto first = dense.mask.data.begin() + row * keys;
+    if (std::find(first, first + keys, 1) != first + keys) continue;
+    for (Index c = 0; c < width; ++c) grad_output[row * width + c] = poison[(row + c) % 3];
+  }
+  return grad_output;
+}
+
 Gradients differentiate(const Problem& problem, const std::vector<float>& grad_output) {
   const AttentionShape& shape = problem.shape;
   const Result forward = run(problem);
@@ -142,6 +155,10 @@ Gradients differentiate(const Problem& problem, const std::vector<float>& grad_o
   const Gradients poisoned = differentiate(with_poison_where_hidden(problem), grad_output);
   if (const auto same = same_gradients(gradients, poisoned); !same) {
     return ::testing::AssertionFailure() << "R10: " << same.message();
+  }
+  const Gradients blind = differentiate(problem, with_poison_in_blind_rows(problem, grad_output));
+  if (const auto same = same_gradients(gradients, blind); !same) {
+    return ::testing::AssertionFailure() << "R9: " << same.message();
   }
   return ::testing::AssertionSuccess();
 }

@@ -18,6 +18,9 @@ struct Gradients {
 /// [B, H, Lq, Dv].
 std::vector<float> random_grad_output(const Problem& problem, Random& random);
 
+/// NaN, +∞ and −∞ in turn in every row that sees nothing.
+std::vector<float> with_poison_in_blind_rows(const Problem& problem, std::vector<float> grad_output);
+
 /// Forward, then backward, with a workspace of exactly the needed size.
 Gradients differentiate(const Problem& problem, const std::vector<float>& grad_output);
 
@@ -26,7 +29,7 @@ Gradients differentiate(const Problem& problem, const std::vector<float>& grad_o
                                    const Gradients& gradients);
 ::testing::AssertionResult same_gradients(const Gradients& a, const Gradients& b);
 
-/// R8, R10, R20 of one problem.
+/// R8, R9, R10, R20 of one problem.
 ::testing::AssertionResult keeps_every_gradient_rule(const Problem& problem, Random& random);
 
 }  // namespace lookback::test

@@ -185,6 +185,31 @@ TEST(training, what_cannot_be_is_refused_and_changes_nothing) {
   EXPECT_EQ(decoder_write_moments(trainer.trainer(), TrainingPart::weights, first, &value), Status::invalid_argument);
 }
 
+TEST(training, more_threads_than_a_trainer_was_made_for_are_refused_before_anything_is_changed) {
+  DecoderConfig config = gpt2();
+  config.context_length = 160;
+  Model model(config, 19);
+  const TrainingShape shape{3, 130};
+  const Text text(config, 20, shape);
+  Trainer trainer(model, shape);
+  Trainer expected(model, shape);
+  const double loss = expected.accumulate(text.batch());
+  if (set_threads(2) == 1) GTEST_SKIP() << "a build without threads";
+  double untouched_loss = 4.5;
+  EXPECT_EQ(decoder_accumulate(model.decoder(), trainer.trainer(), text.batch(), untouched_loss),
+            Status::workspace_too_small);
+  EXPECT_EQ(decoder_evaluate(model.decoder(), trainer.trainer(), text.batch(), untouched_loss),
+            Status::workspace_too_small);
+  EXPECT_EQ(untouched_loss, 4.5);
+  for (const float gradient : trainer.all(TrainingPart::gradients)) ASSERT_EQ(gradient, 0.0F);
+  Trainer made_for_two(model, shape);
+  set_threads(1);
+  for (Trainer* other : {&trainer, &made_for_two}) {
+    EXPECT_EQ(other->accumulate(text.batch()), loss);
+    EXPECT_TRUE(all_same_bits(other->all(TrainingPart::gradients), expected.all(TrainingPart::gradients)));
+  }
+}
+
 /// The loss of a batch, and what it would be one small step of all weights along `direction` away.
 double loss_beside(Model& model, Trainer& trainer, const TrainingBatch& batch, const std::vector<float>& direction,
                    float step) {

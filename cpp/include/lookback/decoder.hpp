@@ -200,7 +200,8 @@ private:
 };
 
 /// Appends the tokens of `call` to the session and computes what it asks for. Refuses before anything is changed:
-/// token_out_of_range, context_exceeded, cache_full, invalid_range, null_pointer. Allocates nothing.
+/// token_out_of_range, context_exceeded, cache_full, invalid_range, null_pointer; workspace_too_small where there are more threads than when
+/// the session was made. Allocates nothing.
 Status decoder_forward(const Decoder& decoder, DecoderSession& session, const DecoderCall& call) noexcept;
 
 }  // namespace lookback

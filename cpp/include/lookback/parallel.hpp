@@ -8,7 +8,8 @@ inline constexpr Index most_threads = 64;
 
 /// Brings the threads that share the work of every call to `wanted` (1 … most_threads), the calling one included, and returns how many
 /// there are: fewer where the system gives no more, 1 in a build without threads. Not while a call runs. The threads sleep between
-/// calls. No result depends on their number: they only choose who computes what.
+/// calls. No result depends on their number: they only choose who computes what. A workspace is for as many as there were when its size was
+/// asked for, and so are sessions and trainers from their creation on: with more, their calls are refused (workspace_too_small).
 Index set_threads(Index wanted) noexcept;
 
 [[nodiscard]] Index thread_count() noexcept;

@@ -83,7 +83,20 @@ void join_query_parts(const BackwardRun& run, Index batch, Index head) noexcept 
   }
 }
 
-void sink_gradient(const BackwardRun& run, Index head) noexcept {
+/// Whether a query sees any key; `visible` is room for block_keys of them.
+bool sees_keys(const AttentionCall& call, Index batch, Index head, Index query, std::uint8_t* visible) noexcept {
+  const TileRows rows(call, batch, head, query / tile_queries * tile_queries);
+  const Index row = query - rows.first_query;
+  const Index end = rows.to[row];
+  for (Index first = rows.from[row]; first < end; first += block_keys) {
+    const KeyRange block{static_cast<std::int32_t>(first),
+                         static_cast<std::int32_t>(std::min(first + block_keys, end))};
+    if (visible_keys(call, rows, row, block, visible) != Coverage::none) return true;
+  }
+  return false;
+}
+
+void sink_gradient(const BackwardRun& run, Index head, std::uint8_t* visible) noexcept {
   const AttentionShape& shape = run.call.forward.shape;
   const double sink = run.call.forward.scores.sinks[head];
   double sum = 0.0;
@@ -91,7 +104,10 @@ void sink_gradient(const BackwardRun& run, Index head) noexcept {
     for (Index query = 0; query < shape.query_length; ++query) {
       const double log_sum_exp = run.call.log_sum_exp[(batch * shape.heads + head) * shape.query_length + query];
       if (log_sum_exp == -std::numeric_limits<double>::infinity()) continue;
-      sum -= std::exp(sink - log_sum_exp) * grad_output_times_output(run.call, batch, head, query);
+      const double product = grad_output_times_output(run.call, batch, head, query);
+      // A row that sees nothing has output 0, which hides any gradient but NaN and ±∞.
+      if (!std::isfinite(product) && !sees_keys(run.call.forward, batch, head, query, visible)) continue;
+      sum -= std::exp(sink - log_sum_exp) * product;
     }
   }
   run.call.grad_sinks[head] = static_cast<float>(sum);
@@ -134,8 +150,9 @@ void attention_backward_end(void* workspace) noexcept {
   }
   if (run.call.grad_bias != nullptr && !run.bias_is_full) sum_bias_gradients(run);
   if (run.call.grad_sinks != nullptr) {
-    parallel_for(0, shape.heads, rows * static_cast<double>(shape.value_dim),
-                 [&run](Index head, Index) noexcept { sink_gradient(run, head); });
+    parallel_for(
+        0, shape.heads, rows * static_cast<double>(shape.value_dim),
+        [&run](Index head, Index thread) noexcept { sink_gradient(run, head, run.workspaces[thread].scores.visible); });
   }
 }
 

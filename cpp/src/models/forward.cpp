@@ -4,6 +4,7 @@
 #include "kernels/row_softmax.hpp"
 #include "lookback/decoder.hpp"
 #include "lookback/embedding.hpp"
+#include "lookback/parallel.hpp"
 #include "models/decoder_layout.hpp"
 #include "models/session_layout.hpp"
 
@@ -30,9 +31,11 @@ public:
         call_(call),
         batch_(session.shape().batch),
         rows_(batch_ * call.length),
-        work_(static_cast<SessionHead*>(session.memory())->layout.scratch(session.memory())) {}
+        layout_(static_cast<SessionHead*>(session.memory())->layout),
+        work_(layout_.scratch(session.memory())) {}
 
   Status validate() noexcept {
+    if (thread_count() > layout_.threads) return Status::workspace_too_small;
     if (call_.length < 1 || call_.length > session_.shape().chunk) return Status::invalid_shape;
     if (call_.tokens == nullptr || (call_.logits_of == LogitsOf::all && call_.logits == nullptr)) {
       return Status::null_pointer;
@@ -283,6 +286,7 @@ private:
   const DecoderCall& call_;
   Index batch_;
   Index rows_;
+  const SessionLayout& layout_;
   DecoderScratch work_;
 };
 

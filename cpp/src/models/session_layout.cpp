@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attention/decode.hpp"
+#include "lookback/parallel.hpp"
 
 namespace lookback {
 namespace {
@@ -84,7 +85,8 @@ double SessionLayout::cache(const DecoderConfig& config, Index layer) const noex
   return offset;
 }
 
-SessionLayout::SessionLayout(const DecoderConfig& config, const DecoderSessionShape& shape) noexcept {
+SessionLayout::SessionLayout(const DecoderConfig& config, const DecoderSessionShape& shape) noexcept
+    : threads(thread_count()) {
   const double batch = shape.batch;
   const double rows = batch * shape.chunk;
   const auto table = [&](double width) { return take(rows * width * sizeof(float)); };

@@ -35,6 +35,7 @@ public:
   [[nodiscard]] double cache(const DecoderConfig& config, Index layer) const noexcept;
 
   double padding, step_tokens, step_logits, bytes;
+  Index threads;  ///< that the workspace is for
 
 private:
   double take(double byte_count) noexcept;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lookback/parallel.hpp"
 #include "models/session_layout.hpp"
 
 namespace lookback {
@@ -84,7 +85,8 @@ double TrainerLayout::take(double byte_count) noexcept {
   return start;
 }
 
-TrainerLayout::TrainerLayout(const DecoderConfig& config, const TrainingShape& shape) noexcept {
+TrainerLayout::TrainerLayout(const DecoderConfig& config, const TrainingShape& shape) noexcept
+    : threads(thread_count()) {
   const double rows = static_cast<double>(shape.batch) * shape.length;
   const auto table = [&](double width, bool exists = true) {
     return take(exists ? rows * width * sizeof(float) : 0.0);

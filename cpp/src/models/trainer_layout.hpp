@@ -58,6 +58,7 @@ public:
 
   double gradients, first_moments, second_moments, bytes;
   Index logit_rows;
+  Index threads;  ///< that the workspace is for
 
 private:
   double take(double byte_count) noexcept;

@@ -38,6 +38,7 @@ TrainingPass::TrainingPass(const Decoder& decoder, const DecoderTrainer& trainer
 
 Status TrainingPass::validate() const noexcept {
   if (!is_trainer_of(head_, config_)) return Status::invalid_shape;
+  if (thread_count() > head_.layout.threads) return Status::workspace_too_small;
   if (batch_.tokens == nullptr || batch_.targets == nullptr) return Status::null_pointer;
   if (!std::isfinite(batch_.gradient_scale)) return Status::invalid_argument;
   for (Index row = 0; row < rows_; ++row) {
