@@ -49,6 +49,7 @@ table { border-collapse: collapse; font-size: 12.5px; font-variant-numeric: tabu
 caption { color: var(--_muted); padding: 4px 0; text-align: start; }
 th, td { border: 1px solid var(--_line); padding: 2px 7px; text-align: end; white-space: nowrap; }
 th { color: var(--_muted); font-weight: 600; }
+@media (pointer: coarse) { button, select, summary { min-height: 44px; min-width: 44px; } }
 `;
 
 /** What an entry says, and what it does. */

@@ -34,6 +34,9 @@ export class TerminalView {
   show(): void {
     const command = this.#command();
     this.element.hidden = command === null;
-    if (command !== null && this.#code.textContent !== command) this.#code.textContent = command;
+    if (command === null || this.#code.textContent === command) return;
+    // A line is broken before an option, not within one.
+    const [first = "", ...options] = command.split(/ (?=--)/);
+    this.#code.replaceChildren(first, ...options.flatMap((option) => [" ", h("span", { class: "option" }, option)]));
   }
 }

@@ -45,6 +45,7 @@ ${CONTROL_STYLES}
   min-width: 28px;
   padding: 0 4px;
 }
+@media (pointer: coarse) { .tiles .tile { height: 44px; min-width: 44px; } }
 .tiles .tile[aria-pressed="false"] { background: transparent; border-style: dashed; color: var(--_muted); }
 
 .columns { border: 1px solid var(--_line); border-radius: 8px; overflow-y: auto; position: relative; }

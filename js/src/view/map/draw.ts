@@ -4,7 +4,7 @@ import { formatNumber } from "../format.js";
 import type { Look } from "../styles.js";
 import { runsRightToLeft, type Token } from "../tokens.js";
 import type { Marginals } from "./filter.js";
-import { boldFont, LABEL_PITCH, LABEL_SIZE, type Layout, labelFont, STRIP, STRIP_GAP, tickStep } from "./layout.js";
+import { boldFont, LABEL_PITCH, LABEL_SIZE, type Layout, labelFont, numbered, STRIP, STRIP_GAP, tickStep } from "./layout.js";
 import type { Picture } from "./picture.js";
 import { type Box, boxOf, type Cell, seen, type View } from "./viewport.js";
 
@@ -173,8 +173,6 @@ function drawLabels(context: Context, attention: Attention, layout: Layout, view
       drawLabel(context, columnStep > 1 ? numbered(token) : token, "key", box, layout, slanted && columnStep === 1);
   }
 }
-
-const numbered = (token: Token): Token => ({ ...token, label: String(token.position) });
 
 /** Column labels stand upright where all of them have room. */
 export const isSlanted = (layout: Layout, view: View): boolean => layout.keyLabel > view.cell - 4;

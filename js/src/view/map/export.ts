@@ -5,7 +5,7 @@ import { formatNumber } from "../format.js";
 import type { Look } from "../styles.js";
 import { runsRightToLeft, type Token } from "../tokens.js";
 import type { Marginals } from "./filter.js";
-import { LABEL_SIZE, type Layout, STRIP, STRIP_GAP, tickStep } from "./layout.js";
+import { LABEL_SIZE, type Layout, numbered, STRIP, STRIP_GAP, tickStep } from "./layout.js";
 import type { Shades } from "./shades.js";
 
 export interface ExportSource {
@@ -81,7 +81,6 @@ function svgCells({ attention, shown, shades, matrix, look, numbers }: ExportSou
 function svgLabels({ attention, look }: ExportSource, { frame, left, top, slanted }: Layout): string {
   const { fit, aspect, rows, columns } = frame;
   const height = fit * aspect;
-  const numbered = (token: Token): Token => ({ ...token, label: String(token.position) });
   const rowStep = height < 12 ? tickStep(height, 32) : 1;
   const columnStep = fit < 12 ? tickStep(fit, 48) : 1;
   const texts: string[] = [];

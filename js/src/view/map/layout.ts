@@ -85,6 +85,12 @@ export function layoutMap(
   return fit(true, upright.frame.fit < LABEL_PITCH ? Math.min(widestKey, SPARSE_LABEL) : widestKey);
 }
 
+const NUMBER = /^\p{Nd}[\p{Nd}\s.,’']*$/u;
+
+/** A token with its place as its label, for an axis whose labels have no room; what is a number itself keeps its own. */
+export const numbered = (token: Token): Token =>
+  NUMBER.test(token.label) ? token : { ...token, label: String(token.position) };
+
 /** Numbers on an axis whose labels have no room: 0, 500, 1000 …, at least `pitch` pixels apart. */
 export function tickStep(cell: number, pitch: number): number {
   for (let power = 1; ; power *= 10)

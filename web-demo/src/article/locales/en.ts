@@ -139,7 +139,7 @@ export const en = {
   heads: {
     nav: "Heads",
     title: "Several looks at once",
-    body: "<p>One head can look for one thing. <b>Multi-head attention</b> splits the width into several heads, each with its own <b class='q'>Wq</b>, <b class='k'>Wk</b> and <b class='v'>Wv</b>: one may find the subject, another the word just before. With two heads, the first is the very matrix of the chapters above.</p><p>More is not simply better. Eight heads of width 8 are left with one number each, and one number is a poor question: such a model hardly learns. And a number that does not divide the width is no model at all. Try 3.</p>",
+    body: "<p>One head can look for one thing. <b>Multi-head attention</b> splits the width into several heads, each with its own <b class='q'>W<sub>Q</sub></b>, <b class='k'>W<sub>K</sub></b> and <b class='v'>W<sub>V</sub></b>: one may find the subject, another the word just before. With two heads, the first is the very matrix of the chapters above.</p><p>More is not simply better. Eight heads of width 8 are left with one number each, and one number is a poor question: such a model hardly learns. And a number that does not divide the width is no model at all. Try 3.</p>",
     slider: "Heads",
     value: (heads: number, width: string) => `${heads} × ${width}`,
     valueSpoken: (heads: number) => (heads === 1 ? "1 head" : `${heads} heads`),
@@ -150,8 +150,8 @@ export const en = {
       `Head ${head}: “${query}” gives “${key}” ${percent} of its attention.`,
     refused: "The engine refuses:",
     concatBody:
-      "<p>What the heads found is laid side by side (<b>concatenated</b>) and mixed once more by <b>Wo</b>, so that the next layer gets one vector per word again.</p>",
-    concatCaption: "Concat · <b>Wo</b>: the output of the whole layer.",
+      "<p>What the heads found is laid side by side (<b>concatenated</b>) and mixed once more by <b class='o'>W<sub>O</sub></b>, so that the next layer gets one vector per word again.</p>",
+    concatCaption: "Concat · <b class='o'>W<sub>O</sub></b>: the output of the whole layer.",
     concat: "The heads’ outputs side by side",
     outputWeight: "Wo, the output weights",
     output: "The output of the layer",

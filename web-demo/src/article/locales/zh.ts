@@ -132,7 +132,7 @@ export const zh: ArticleMessages = {
   heads: {
     nav: "多头",
     title: "同时看好几眼",
-    body: "<p>一个头只能找一种东西。<b>多头注意力</b>把宽度分给几个头，各有各的 <b class='q'>Wq</b>、<b class='k'>Wk</b>、<b class='v'>Wv</b>：有的找主语，有的找前一个词。设为两个头时，第一个头正是上面各章的那个矩阵。</p><p>并不是越多越好。宽度 8 分成八个头，每个头只剩一个数，而一个数问不出什么问题：这样的模型几乎学不会。头数若不能整除宽度，就根本不成模型。试试 3。</p>",
+    body: "<p>一个头只能找一种东西。<b>多头注意力</b>把宽度分给几个头，各有各的 <b class='q'>W<sub>Q</sub></b>、<b class='k'>W<sub>K</sub></b>、<b class='v'>W<sub>V</sub></b>：有的找主语，有的找前一个词。设为两个头时，第一个头正是上面各章的那个矩阵。</p><p>并不是越多越好。宽度 8 分成八个头，每个头只剩一个数，而一个数问不出什么问题：这样的模型几乎学不会。头数若不能整除宽度，就根本不成模型。试试 3。</p>",
     slider: "头数",
     value: (heads, width) => `${heads} × ${width}`,
     valueSpoken: (heads) => `${heads} 个头`,
@@ -142,8 +142,8 @@ export const zh: ArticleMessages = {
     cell: (head, query, key, percent) => `头 ${head}：“${query}”把 ${percent} 的注意力给了“${key}”。`,
     refused: "引擎拒绝了：",
     concatBody:
-      "<p>各个头找到的东西并排放好（<b>拼接</b>），再由 <b>Wo</b> 混合一次，于是下一层又得到每个词一个向量。</p>",
-    concatCaption: "拼接 · <b>Wo</b>：整层的输出。",
+      "<p>各个头找到的东西并排放好（<b>拼接</b>），再由 <b class='o'>W<sub>O</sub></b> 混合一次，于是下一层又得到每个词一个向量。</p>",
+    concatCaption: "拼接 · <b class='o'>W<sub>O</sub></b>：整层的输出。",
     concat: "各头的输出并排放好",
     outputWeight: "Wo，输出权重",
     output: "这一层的输出",

@@ -44,8 +44,8 @@ class LongContext {
     const { htmlLang } = MESSAGES[context.lang];
     this.#numbers = new Intl.NumberFormat(htmlLang);
     this.#settings = readSettings(context.parameters);
-    this.#start = h("button", { type: "button", class: "pill run", onclick: () => void this.calculate() }, t.run);
-    this.#cancel = h("button", { type: "button", class: "pill cancel", hidden: true }, t.cancel);
+    this.#start = h("button", { type: "button", class: "primary run", onclick: () => void this.calculate() }, t.run);
+    this.#cancel = h("button", { type: "button", class: "secondary cancel", hidden: true }, t.cancel);
     this.#cancel.addEventListener("click", () => this.#run.abort("cancelled"));
     this.#bar.setAttribute("aria-label", t.progress);
     this.#source = textSource(t, this.#numbers, () => {

@@ -52,7 +52,7 @@ export class Report {
     this.#numbers = new Intl.NumberFormat(lang);
     this.#choose = choose;
     this.#maps = HEADS.map((head) => {
-      const map = h("attention-map", { marginals: "none", scale: "log", "hide-toolbar": true, "max-height": 420 });
+      const map = h("attention-map", { marginals: "none", scale: "log", "hide-toolbar": true, "max-height": 560 });
       map.label = t.mapLabel(t.heads[head].name);
       map.addEventListener("attention-select", (event) => {
         const detail = (event as CustomEvent<{ query: number } | null>).detail;

@@ -101,7 +101,7 @@ function termRow(t: MaskLabMessages, recipe: Recipe, index: number, change: Chan
       term.kind,
       (kind) => put(newTerm(kind, length, term.op, term.not)),
     ),
-    ...fields,
+    h("div", { class: "term-fields" }, ...fields),
     remove,
   );
 }

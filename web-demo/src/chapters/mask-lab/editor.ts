@@ -20,7 +20,7 @@ export interface Editor {
 
 export function createEditor(t: MaskLabMessages, actions: EditorActions): Editor {
   const grid = h("div", { class: "mask-grid", role: "grid", "aria-label": t.grid, "aria-describedby": "mask-help" });
-  const element = h("div", { class: "mask-editor" }, grid, h("p", { class: "hint", id: "mask-help" }, t.gridHelp));
+  const element = h("div", { class: "mask-editor" }, h("p", { class: "hint", id: "mask-help" }, t.gridHelp), grid);
   let length = 0;
   let mask: Mask | null = null;
   let cells: HTMLElement[] = [];

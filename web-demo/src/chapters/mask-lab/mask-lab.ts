@@ -169,15 +169,17 @@ class MaskLab {
       h(
         "div",
         { class: "lab-grid" },
+        h("section", { class: "panel mask-side" }, this.#length.element, this.#composer.element),
         h(
           "section",
-          { class: "panel mask-side" },
-          this.#length.element,
-          this.#composer.element,
+          { class: "mask-main" },
           h("h2", {}, t.drawTitle),
-          h("p", { class: "hint" }, this.#drawn, " ", this.#undraw),
+          this.#editor.element,
+          h("p", { class: "hint mask-drawn" }, this.#drawn, " ", this.#undraw),
+          this.#blind,
+          this.#pointed,
+          rows,
         ),
-        h("section", { class: "mask-main" }, this.#editor.element, this.#blind, this.#pointed, rows),
         h(
           "section",
           { class: "mask-weights" },

@@ -4,7 +4,7 @@ import type { MaskLabMessages } from "./en";
 export const zh: MaskLabMessages = {
   eyebrow: "掩码实验室",
   title: "画出谁可以看谁",
-  lead: "掩码就是一幅图：每行是一个在看的词，每列是一个被看的词。可以从常见的掩码开始，自己组合，或者一格一格地画。您看到的，就是引擎实际使用的。",
+  lead: "掩码就是一幅图：每行是一个在看的词，每列是一个被看的词。可以从常见的掩码开始，自己组合，或者一格一格地画。你看到的，就是引擎实际使用的。",
   presetsTitle: "从这里开始",
   presets: {
     causal: "因果",

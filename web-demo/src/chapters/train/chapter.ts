@@ -168,8 +168,13 @@ class TrainChapter implements MountedChapter {
       h(
         "article",
         { class: "chapter workshop train", id: "chapter-train", "aria-labelledby": "train-title" },
-        h("h1", { id: "train-title", tabindex: -1 }, t.title),
-        h("p", { class: "lead" }, t.lead),
+        h(
+          "header",
+          { class: "lab-head" },
+          h("p", { class: "eyebrow" }, t.eyebrow),
+          h("h1", { id: "train-title", tabindex: -1 }, t.title),
+          h("p", { class: "lead" }, t.lead),
+        ),
         h("div", { class: "desk" }, text.element, settings.element),
         run.element,
         results,

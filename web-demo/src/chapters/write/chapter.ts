@@ -88,9 +88,14 @@ class WriteChapter implements MountedChapter {
       h(
         "article",
         { class: "chapter workshop write", id: "chapter-write", "aria-labelledby": "write-title" },
-        h("h1", { id: "write-title", tabindex: -1 }, t.title),
-        h("p", { class: "lead" }, t.lead),
-        h("div", { class: "desk" }, model.element, h("div", { class: "beginning" }, prompt.element), sampling.element),
+        h(
+          "header",
+          { class: "lab-head" },
+          h("p", { class: "eyebrow" }, t.eyebrow),
+          h("h1", { id: "write-title", tabindex: -1 }, t.title),
+          h("p", { class: "lead" }, t.lead),
+        ),
+        h("div", { class: "desk" }, h("div", { class: "beginning" }, prompt.element), model.element, sampling.element),
         run.element,
         h(
           "div",

@@ -29,9 +29,9 @@ export class ModelView {
       "section",
       { class: "model-choice", "aria-label": t.legend },
       this.#bundled.element,
-      this.#dropPlace(),
       this.#facts,
       this.#progress,
+      h("details", { class: "own-model" }, h("summary", {}, t.own), this.#dropPlace()),
       this.#error,
     );
   }

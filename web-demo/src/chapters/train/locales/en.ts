@@ -1,5 +1,6 @@
 /** English. The Chinese file has the same shape: the compiler sees to it. */
 export const en = {
+  eyebrow: "Train",
   title: "It learns while you watch",
   lead: "A tiny GPT starts with random numbers and a page of text. A minute later its letters fall into something like words. Beside it a twin learns without the mask: it sees the answer, its loss falls far lower, and then it cannot write.",
   text: {

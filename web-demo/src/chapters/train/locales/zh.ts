@@ -2,6 +2,7 @@
 import type { TrainMessages } from "./en";
 
 export const zh: TrainMessages = {
+  eyebrow: "训练",
   title: "看着它学会",
   lead: "一个小小的 GPT，从随机数和一页文字起步，一分钟后，写出来的就有了几分文字的样子。旁边的孪生模型不带掩码学习：它看得见答案，损失低得多，可是一动笔就不成文。",
   text: {

@@ -1,5 +1,6 @@
 /** English. The Chinese file has the same shape: the compiler sees to it. */
 export const en = {
+  eyebrow: "Write",
   title: "It writes, and shows where it looks",
   lead: "A language model writes one token after another. Each time it looks back at all that is there, makes a list of what could come next, and draws from it. Watch it do so, stop it anywhere, choose another word yourself, and see how the story would have gone.",
   model: {

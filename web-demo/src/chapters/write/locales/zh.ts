@@ -2,6 +2,7 @@
 import type { WriteMessages } from "./en";
 
 export const zh: WriteMessages = {
+  eyebrow: "写作",
   title: "看它写，看它往哪里看",
   lead: "语言模型一次写一个词元。每写一个，它都要回头看一遍已有的内容，列出接下来可能的词元，再从中抽取一个。看它一步步写，随时叫停，亲手换一个词，看看故事会怎样改变。",
   model: {
