@@ -146,6 +146,8 @@ describe("texts", () => {
     ]);
     // A middle dot that is text is not taken for a space.
     expect(settingOf(readTokens(["·"], "text")[0]!).shown).toBe("·");
+    const wordPieces = readTokens(["[CLS]", "the", "cat", "##s", "sat"]).map(settingOf);
+    expect(wordPieces.map(({ before, shown }) => before + shown).join("")).toBe("[CLS]the cats sat");
   });
 
   test("a character that several tokens share says which part each of them holds", () => {

@@ -47,6 +47,13 @@ describe("SentencePiece and WordPiece", () => {
     ]);
   });
 
+  test("words without any white space are parted as a text is", () => {
+    expect(texts(["The", "cat", ",", "it", "(", "is", ")", "的", "猫"]).join("")).toBe("The cat, it (is)的猫");
+    expect(labels(["The", "cat"])).toEqual(["The", "cat"]);
+    expect(texts(["h", "i"]).join("")).toBe("hi");
+    expect(texts(["The", " cat", "s"]).join("")).toBe("The cats");
+  });
+
   test("## continues a word", () => {
     expect(texts(["[CLS]", "play", "##ing", "well", "[SEP]"])).toEqual(["[CLS]", "play", "ing", " well", "[SEP]"]);
   });

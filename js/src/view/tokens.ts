@@ -99,6 +99,20 @@ export function detectFormat(tokens: readonly string[]): Exclude<TokenFormat, "a
   return "text";
 }
 
+const UNSPACED =
+  /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Thai}|\p{Script=Lao}|\p{Script=Khmer}/u;
+
+/** A list without any white space, though with whole words: nobody wrote down what parts them. */
+const areBareWords = (tokens: readonly string[]): boolean =>
+  !tokens.some((token) => /\s/.test(token)) && tokens.some((token) => /\p{L}{2}/u.test(token));
+
+/** Whether a space parts two bare words. */
+const isParted = (before: string, after: string): boolean =>
+  /^[\p{L}\p{N}([“‘]/u.test(after) &&
+  !/[([“‘]$/u.test(before) &&
+  !UNSPACED.test([...after][0] ?? "") &&
+  !UNSPACED.test([...before].at(-1) ?? "");
+
 function bytesOf(token: string, format: TokenFormat): Uint8Array {
   if (format === "byte-level") return byteLevelBytes(token) ?? utf8.encode(token);
   if (format !== "sentencepiece") return utf8.encode(token);
@@ -151,7 +165,8 @@ function joinCharacters(tokens: readonly Uint8Array[]): Piece[] {
   return pieces;
 }
 
-function labelOf(text: string): string {
+/** Signs for what cannot be seen. */
+export function labelOf(text: string): string {
   if (text === "") return "∅";
   const blank = text.trim() === "";
   let label = "";
@@ -168,6 +183,7 @@ function labelOf(text: string): string {
 /** Makes a text's tokens readable; `first` is the position of the first one. */
 export function readTokens(tokens: readonly string[], format: TokenFormat = "auto", first = 0): Token[] {
   const known = format === "auto" ? detectFormat(tokens) : format;
+  const bare = format === "auto" && known === "text" && areBareWords(tokens);
   const specials = tokens.map((token) => SPECIAL.test(token) && !BYTE_TOKEN.test(token));
   // A control token is written as it is, and parts the characters around it.
   const pieces: Piece[] = [];
@@ -187,6 +203,8 @@ export function readTokens(tokens: readonly string[], format: TokenFormat = "aut
       const word = index > 0 && !continued && !specials[index - 1] ? ` ${text}` : text;
       return { text: continued ? text.slice(2) : word, label: labelOf(text), special, position };
     }
+    if (bare && index > 0 && !specials[index - 1] && isParted(tokens[index - 1] ?? "", text))
+      return { text: ` ${text}`, label: labelOf(text), special, position };
     const label = part ? `${labelOf(text)} ${part.index + 1}∕${part.count}` : labelOf(text);
     return part ? { text, label, special, position, part } : { text, label, special, position };
   });

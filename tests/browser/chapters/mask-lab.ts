@@ -73,7 +73,7 @@ export function maskLabTests(reading: Reading): void {
         await page.reload();
         await page.waitForSelector("#page[data-ready]");
         expect(await bits(reader)).toEqual(expected);
-        await page.locator(".mask-side .hint button").click();
+        await page.locator(".mask-drawn button").click();
         expect((await bits(reader)).every((bit) => bit === 0)).toBe(true);
       }));
 

@@ -4,7 +4,17 @@ import { formatNumber } from "../format.js";
 import type { Look } from "../styles.js";
 import { runsRightToLeft, type Token } from "../tokens.js";
 import type { Marginals } from "./filter.js";
-import { boldFont, LABEL_PITCH, LABEL_SIZE, type Layout, labelFont, numbered, STRIP, STRIP_GAP, tickStep } from "./layout.js";
+import {
+  boldFont,
+  LABEL_PITCH,
+  LABEL_SIZE,
+  type Layout,
+  labelFont,
+  numbered,
+  STRIP,
+  STRIP_GAP,
+  tickStep,
+} from "./layout.js";
 import type { Picture } from "./picture.js";
 import { type Box, boxOf, type Cell, seen, type View } from "./viewport.js";
 

@@ -1,6 +1,6 @@
 /** Tokens set as the text they make, each of them a thing to point at and to choose. */
 import { h } from "../dom.js";
-import { runsRightToLeft, type Token } from "../tokens.js";
+import { labelOf, runsRightToLeft, type Token } from "../tokens.js";
 
 export interface FlowHost {
   /** The pointer or the keyboard is at a token; null = at none. */
@@ -19,7 +19,7 @@ export interface Tint {
 export function settingOf({ text, label, special, part }: Token): { before: string; shown: string; after: string } {
   if (special || part || text.trim() === "") return { before: "", shown: label, after: text.replace(/[^\n]/g, "") };
   const spaces = /^ */.exec(text)?.[0] ?? "";
-  return { before: spaces, shown: label.slice(spaces.length), after: text.replace(/[^\n]/g, "") };
+  return { before: spaces, shown: labelOf(text.slice(spaces.length)), after: text.replace(/[^\n]/g, "") };
 }
 
 /** The direction of a text is that of its first letter that is no control token's. */

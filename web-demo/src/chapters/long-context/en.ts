@@ -41,7 +41,7 @@ export const en = {
   },
   share: (times: string) => `1 / ${times} of the weights`,
   milliseconds: (ms: string) => `${ms} ms`,
-  rate: (pairs: string) => `${pairs} million per second`,
+  rate: (perSecond: number, format: (value: number) => string) => `${format(perSecond / 1e6)} million per second`,
   mapsTitle: "Where four heads look",
   mapsLead: (cells: number, words: string) =>
     `Each picture has ${cells} × ${cells} cells; a cell is ${words} words by ${words} words, and shows how much of their attention the one give to the other, on a logarithmic scale. Click a cell to read what its words look at.`,

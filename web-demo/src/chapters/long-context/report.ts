@@ -139,7 +139,7 @@ export class Report {
     const format = (value: number) => this.#numbers.format(Math.round(value));
     this.#facts.replaceChildren(
       fact("words", tokens.length, format(tokens.length)),
-      fact("time", milliseconds, ms(format(milliseconds)), rate(format(pairs / milliseconds / 1000))),
+      fact("time", milliseconds, ms(format(milliseconds)), rate((pairs / milliseconds) * 1000, format)),
       fact("pairs", pairs, format(pairs)),
       fact("weights", bytes.weights, mebibytes(bytes.weights, locale)),
       fact("results", bytes.results, mebibytes(bytes.results, locale), share(format(bytes.weights / bytes.results))),

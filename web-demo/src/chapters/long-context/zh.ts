@@ -40,7 +40,7 @@ export const zh: LongContextMessages = {
   },
   share: (times) => `是全部权重的 1 / ${times}`,
   milliseconds: (ms) => `${ms} 毫秒`,
-  rate: (pairs) => `每秒 ${pairs} 百万`,
+  rate: (perSecond, format) => `每秒 ${format(perSecond / 1e4)} 万对`,
   mapsTitle: "四个头看向哪里",
   mapsLead: (cells, words) =>
     `每幅图有 ${cells} × ${cells} 格；一格是 ${words} 个词对 ${words} 个词，颜色按对数刻度表示前者把多少注意力给了后者。点一格，就能读到那里的词在看什么。`,
