@@ -7,6 +7,7 @@ import type {
   OutTarget,
   Returned,
   Tensor,
+  WasmTensor,
 } from "./types.js";
 
 export interface Dropout {
@@ -43,15 +44,29 @@ export interface LayerBackwardOptions extends Omit<LayerForwardOptions, "cache" 
   memory?: FloatTensor;
   /** The gradient of the loss with respect to the output. */
   gradOutput: FloatTensor;
+  /** Writes gradients into the caller's arrays or wasm tensors instead of new ones: all, or those that are named. */
+  out?: {
+    gradX?: OutTarget;
+    gradMemory?: OutTarget;
+    gradMemoryValues?: OutTarget;
+    parameters?: Readonly<Record<string, OutTarget>>;
+  };
 }
 
-export interface LayerGradients {
+export interface LayerGradients<Options = LayerBackwardOptions> {
   /** As x; in self-attention with the share of keys and values. */
-  gradX: Tensor;
+  gradX: Returned<Options, "gradX">;
   /** As `memory`, where one was given. */
-  gradMemory?: Tensor;
+  gradMemory?: Returned<Options, "gradMemory">;
   /** As `memoryValues`, where they were given. */
-  gradMemoryValues?: Tensor;
+  gradMemoryValues?: Returned<Options, "gradMemoryValues">;
   /** By PyTorch's names, as `state()`. */
-  parameters: Record<string, Tensor>;
+  parameters: Record<string, ReturnedParameter<Options>>;
 }
+
+/** Which of them are wasm tensors is known by name to the caller alone. */
+type ReturnedParameter<Options> = Options extends { out: { parameters: infer Targets } }
+  ? Targets extends Readonly<Record<string, Exclude<OutTarget, WasmTensor>>>
+    ? Tensor
+    : Tensor | WasmTensor
+  : Tensor;

@@ -4,7 +4,7 @@ import { fail, shape } from "./errors.js";
 import type { AttentionGradients } from "./gradient-types.js";
 import { type At, type Heap, Job } from "./heap.js";
 import { flag, later, readOptions, required } from "./options.js";
-import { planResults } from "./results.js";
+import { planResults, tensorsOf } from "./results.js";
 import { rawView } from "./shapes.js";
 import { type Operand, readFloats } from "./tensors.js";
 
@@ -91,7 +91,7 @@ export function attentionBackward(heap: Heap, q: unknown, k: unknown, v: unknown
       end: "attentionBackwardEnd",
     },
   );
-  return Object.fromEntries(Object.entries(gradients).map(([name, result]) => [name, result.tensor()])) as never;
+  return tensorsOf(gradients) as never;
 }
 
 /** The operand, if it has the dims that the forward call gave. */

@@ -9,10 +9,11 @@ import type { RawAttentionCall, RawLayerCall, RawRotary } from "./module.js";
 import { flag, integer, later, type OptionsOf, positiveInteger, readOptions, required } from "./options.js";
 import { bias, type Parameter, Parameterized, type Projection, planProjections, weight } from "./parameters.js";
 import { ProjectedKeysValues } from "./projected-memory.js";
+import { planResults, tensorsOf } from "./results.js";
 import { NO_ROTARY, readEmbedding, readPositions } from "./rotary.js";
 import type { RotaryEmbedding } from "./rotary-types.js";
 import { checkGroups, type Geometry } from "./shapes.js";
-import { type Operand, product, readFloats, tensorOf } from "./tensors.js";
+import { type Operand, readFloats } from "./tensors.js";
 import type { AttentionResult, FullLayerConfig, MultiHeadAttention, ProjectedMemory, StateDict } from "./types.js";
 
 type LayerConfig = Readonly<FullLayerConfig>;
@@ -31,7 +32,9 @@ const CONFIG = {
 const { cache, causal, queryOffset, ...STEP_SCORES } = SCORE_OPTIONS;
 const STEP = { ...STEP_SCORES, positions: later<unknown>() };
 const FORWARD = { memory: later<unknown>(), memoryValues: later<unknown>(), ...SCORE_OPTIONS, ...STEP };
-const BACKWARD = { ...FORWARD, gradOutput: later<unknown>() };
+const BACKWARD = { ...FORWARD, gradOutput: later<unknown>(), out: later<unknown>() };
+const GRADIENTS = { gradX: later<unknown>(), gradMemory: later<unknown>(), gradMemoryValues: later<unknown>() };
+type Gradient = keyof typeof GRADIENTS;
 const CACHE = { batch: positiveInteger, capacity: positiveInteger, dtype: later<unknown>(), rolling: later<unknown>() };
 
 /** M1: the whole configuration, or an error with the numbers that do not fit. */
@@ -195,10 +198,14 @@ class Layer extends Parameterized implements MultiHeadAttention {
     return finishResults(plan) as AttentionResult<never>;
   }
 
-  backward(x: unknown, given: unknown): LayerGradients {
+  backward(x: unknown, given: unknown): LayerGradients<never> {
     this.block();
     const where = "backward";
-    const { gradOutput, ...options } = required(readOptions(given, BACKWARD, where), ["gradOutput"], where);
+    const {
+      gradOutput,
+      out: targets,
+      ...options
+    } = required(readOptions(given, BACKWARD, where), ["gradOutput"], where);
     if (options.cache !== undefined || ProjectedKeysValues.is(options.memory)) {
       fail("bad-option", `${where}: a cache or a projected memory keeps no gradients; give the tokens themselves.`);
     }
@@ -214,34 +221,43 @@ class Layer extends Parameterized implements MultiHeadAttention {
     const plan = planInputs(job, this.#heap, geometry, options);
     const from: Sources = { ...operands, positions: this.#positions(job, input, options) };
     const { keys, values } = memory as { keys: Sequence; values: Sequence };
-    const likeOf = ({ operand }: Sequence) => ({ dims: operand.dims, output: job.output(product(operand.dims)) });
-    const gradX = likeOf(input);
-    const gradMemory = keys === input ? gradX : likeOf(keys);
-    const gradMemoryValues = values === keys ? gradMemory : likeOf(values);
-    const parameters = this.planGradients(job);
+    const dims = {
+      gradX: input.operand.dims,
+      ...(keys !== input && { gradMemory: keys.operand.dims }),
+      ...(values !== keys && { gradMemoryValues: values.operand.dims }),
+    };
+    const { sources, parameters } = this.#planGradients(job, dims, targets);
+    const { gradX, gradMemory = gradX, gradMemoryValues = gradMemory } = sources;
+    const gradients = (at: At, part: Projection) =>
+      this.rawGradients(at, part, (name) => parameters[name]!.output.place);
     const { query, key, value, out } = this.#projections;
     const record = (at: At, workspace = 0, workspaceBytes = 0) => ({
       forward: this.#record(at, from, rawCall(plan, at, workspace, workspaceBytes), 0),
       gradOutput: at(gradientPlace),
-      gradInput: at(gradX.output.place),
-      gradMemoryKeys: at(gradMemory.output.place),
-      gradMemoryValues: at(gradMemoryValues.output.place),
-      query: parameters.raw(at, query),
-      key: parameters.raw(at, key),
-      value: parameters.raw(at, value),
-      outputProjection: parameters.raw(at, out),
+      gradInput: at(gradX!.output.place),
+      gradMemoryKeys: at(gradMemory!.output.place),
+      gradMemoryValues: at(gradMemoryValues!.output.place),
+      query: gradients(at, query),
+      key: gradients(at, key),
+      value: gradients(at, value),
+      outputProjection: gradients(at, out),
     });
     job.run(
       (raw, at) => raw.layerBackwardWorkspaceBytes(record(at)),
       (raw, at, workspace, bytes) => raw.layerBackward(record(at, workspace, bytes)),
     );
-    const tensor = ({ dims, output }: typeof gradX) => tensorOf(output.values!, dims);
-    return {
-      gradX: tensor(gradX),
-      ...(gradMemory !== gradX && { gradMemory: tensor(gradMemory) }),
-      ...(gradMemoryValues !== gradMemory && { gradMemoryValues: tensor(gradMemoryValues) }),
-      parameters: parameters.tensors(),
-    };
+    return { ...tensorsOf(sources), parameters: tensorsOf(parameters) } as LayerGradients<never>;
+  }
+
+  /** Room for the gradients that have dims and for those of all parameters, or where `out` wants them. Call it after every job.input(). */
+  #planGradients(job: Job, dims: Partial<Record<Gradient, readonly number[]>>, out: unknown) {
+    const { parameters: targets, ...own } = readOptions(out, { ...GRADIENTS, parameters: later<unknown>() }, "out");
+    for (const name of Object.keys(own) as Gradient[])
+      if (dims[name] === undefined) fail("bad-out", `out.${name} is given, but no memory whose gradient it would be.`);
+    const sources = planResults<Gradient>(job, this.#heap, dims, own, GRADIENTS);
+    const shapes = this.parameterDims;
+    const named = Object.fromEntries(Object.keys(shapes).map((name) => [name, later<unknown>()]));
+    return { sources, parameters: planResults(job, this.#heap, shapes, targets, named, "out.parameters", sources) };
   }
 
   /** What a call reads, in its job. */

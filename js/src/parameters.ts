@@ -155,28 +155,23 @@ export abstract class Parameterized extends Owned {
     return state;
   }
 
-  /** Room for the gradients of all parameters, written as plain rows. Call it after every job.input(). */
-  protected planGradients(job: Job) {
-    const outputs = this.#parameters.map(({ name, dims, parts }) => {
-      const output = job.output(product(dims));
-      let offset = output.place.offset;
-      const places = parts.map((part) => {
-        const place: Place = { block: undefined, offset };
-        offset += 4 * part.outputs * (dims.length === 1 ? 1 : part.inputs);
-        return { part, place };
-      });
-      return { name, dims, output, places };
-    });
-    const placeOf = (wanted: Projection, rank: number) =>
-      outputs
-        .filter(({ dims }) => dims.length === rank)
-        .flatMap(({ places }) => places)
-        .find(({ part }) => part === wanted)?.place;
-    return {
-      raw: (at: At, part: Projection) => ({ weight: at(placeOf(part, 2)), bias: at(placeOf(part, 1)) }),
-      tensors: () =>
-        Object.fromEntries(outputs.map(({ name, dims, output }) => [name, tensorOf(output.values!, dims)])),
+  /** By PyTorch's names. */
+  protected get parameterDims(): Record<string, readonly number[]> {
+    return Object.fromEntries(this.#parameters.map(({ name, dims }) => [name, dims]));
+  }
+
+  /** The core's record of where a linear map's gradients go; `placeOf` tells it of a parameter, whose gradient is plain rows. */
+  protected rawGradients(at: At, wanted: Projection, placeOf: (name: string) => Place) {
+    const find = (rank: number): Place | undefined => {
+      for (const { name, dims, parts } of this.#parameters) {
+        if (dims.length !== rank || !parts.includes(wanted)) continue;
+        const before = rowsOf(parts.slice(0, parts.indexOf(wanted)));
+        const { block, offset } = placeOf(name);
+        return { block, offset: offset + 4 * before * (dims[1] ?? 1) };
+      }
+      return undefined;
     };
+    return { weight: at(find(2)), bias: at(find(1)) };
   }
 
   /** The core's record of one of the linear maps. */

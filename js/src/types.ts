@@ -270,7 +270,7 @@ export interface MultiHeadAttention {
   backward<Given extends LayerBackwardOptions>(
     x: FloatTensor,
     options: Only<LayerBackwardOptions, Given>,
-  ): LayerGradients;
+  ): LayerGradients<Given>;
   /** A cache with the layer's sizes. */
   kvCache(config: LayerCacheConfig): KvCache;
   /** Projects a memory [B, Lk, keyDim] (and [B, Lk, valueDim]) for use as `forward(x, { memory })`; `load` makes it stale. */

@@ -129,6 +129,65 @@ describeVariants((lb) => {
     layer.dispose();
   });
 
+  test("B2, M2: gradients go where out says: arrays, tensors, the operands themselves, and parameters by name", () => {
+    const config = { embedDim: 8, heads: 2, keyDim: 6, valueDim: 5 };
+    const layer = lb.multiHeadAttention(config);
+    const [x, memory, memoryValues, gradOutput] = [
+      tensor([2, 3, 8]),
+      tensor([2, 4, 6], 2),
+      tensor([2, 4, 5], 3),
+      tensor([2, 3, 8], 4),
+    ];
+    const plain = layer.backward(x, { memory, memoryValues, gradOutput });
+    const kept = lb.tensor(x.data, x.dims);
+    const inside = lb.tensor(null, [8, 8]);
+    const gradMemory = new Float32Array(2 * 4 * 6);
+    const bias = tensor([24], 5);
+    const held = lb.memory();
+    const found = layer.backward(kept, {
+      ...{ memory, memoryValues, gradOutput },
+      out: {
+        gradX: kept,
+        gradMemory,
+        gradMemoryValues: memoryValues,
+        parameters: { q_proj_weight: inside, in_proj_bias: bias },
+      },
+    });
+    expect(found.gradX).toBe(kept);
+    expectSameBits(kept.read(), plain.gradX, "gradX");
+    expect(found.gradMemory?.data).toBe(gradMemory);
+    expectSameBits(gradMemory, plain.gradMemory, "gradMemory");
+    expect(found.gradMemoryValues?.data).toBe(memoryValues.data);
+    expectSameBits(memoryValues, plain.gradMemoryValues, "gradMemoryValues");
+    const { q_proj_weight, in_proj_bias, ...others } = found.parameters;
+    expect(q_proj_weight).toBe(inside);
+    expectSameBits(inside.read(), plain.parameters.q_proj_weight, "q_proj_weight");
+    expect((in_proj_bias as Tensor).data).toBe(bias.data);
+    expectSameBits(bias, plain.parameters.in_proj_bias, "in_proj_bias");
+    expect(Object.keys(found.parameters)).toEqual(Object.keys(plain.parameters));
+    for (const [name, gradient] of Object.entries(others))
+      expectSameBits(gradient as Tensor, plain.parameters[name], name);
+    expect(lb.memory()).toMatchObject({ bytes: held.bytes, allocations: held.allocations });
+    for (const each of [kept, inside, layer]) each.dispose();
+  });
+
+  test("B2: the stacked weights of self-attention go into one tensor, whatever their parts", () => {
+    const layer = lb.multiHeadAttention({ embedDim: 24, heads: 4, kvHeads: 2 });
+    const [x, gradOutput] = [tensor([1, 5, 24]), tensor([1, 5, 24], 2)];
+    const plain = layer.backward(x, { gradOutput, causal: true });
+    const inside = lb.tensor(null, plain.parameters.in_proj_weight!.dims);
+    const again = { in_proj_weight: inside, in_proj_bias: plain.parameters.in_proj_bias!.data.slice() };
+    for (let round = 0; round < 2; round++) {
+      layer.backward(x, { gradOutput, causal: true, out: { gradX: gradOutput, parameters: again } });
+      expectSameBits(inside.read(), plain.parameters.in_proj_weight, "in_proj_weight");
+      expectSameBits(again.in_proj_bias, plain.parameters.in_proj_bias!.data, "in_proj_bias");
+      expectSameBits(gradOutput, plain.gradX, "gradX");
+      gradOutput.data.set(tensor([1, 5, 24], 2).data);
+    }
+    inside.dispose();
+    layer.dispose();
+  });
+
   const x = tensor([1, 4, 8]);
   const withLayer = (own: typeof lb, action: (layer: ReturnType<typeof lb.multiHeadAttention>) => unknown) => {
     const layer = own.multiHeadAttention({ embedDim: 8, heads: 2 });
@@ -166,5 +225,30 @@ describeVariants((lb) => {
         }),
     ],
   ];
+  const shared = new Float32Array(64);
+  const OUTS: [what: string, out: object, ...shown: string[]][] = [
+    ["a gradient of no memory", { gradMemory: new Float32Array(32) }, "out.gradMemory", "no memory"],
+    ["a target of another size", { gradX: new Float32Array(31) }, "out.gradX", "[1, 4, 8]", "31 values"],
+    ["a target that is none", { parameters: { in_proj_bias: [0] } }, "out.parameters.in_proj_bias", "24 values"],
+    [
+      "two targets in the same memory",
+      { gradX: shared.subarray(32), parameters: { "out_proj.weight": shared } },
+      "out.parameters.out_proj.weight and out.gradX share memory",
+    ],
+  ];
+  for (const [what, out, ...shown] of OUTS) {
+    const call = (layer: ReturnType<typeof lb.multiHeadAttention>) =>
+      loose(layer as never).backward(x, { gradOutput: x, out });
+    REFUSALS.push([`B2, B4: ${what}`, "bad-out", shown, (own) => withLayer(own, call)]);
+  }
+  REFUSALS.push([
+    "B4: a parameter that the layer does not have",
+    "unknown-option",
+    ["out.parameters", "Did you mean 'in_proj_bias'?"],
+    (own) =>
+      withLayer(own, (layer) =>
+        layer.backward(x, { gradOutput: x, out: { parameters: { in_proj_bais: new Float32Array(24) } } }),
+      ),
+  ]);
   testRefusals(lb, REFUSALS);
 });

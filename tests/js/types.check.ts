@@ -30,6 +30,13 @@ lb.attention(x, x, x, { ...o, weights: "scores" }).weights.data;
 const layer = lb.multiHeadAttention({ embedDim: 4, heads: 2 });
 layer.forward(x, { causal: true, weights: "softmax" }).weights.data;
 layer.forward(x, { memory: layer.project(x) });
+layer.backward(x, { gradOutput: x }).parameters.in_proj_bias?.data;
+layer.backward(x, { gradOutput: x, out: { gradX: t } }).gradX.read();
+layer.backward(x, { gradOutput: x, out: { parameters: { in_proj_bias: new Float32Array(12) } } }).parameters.x?.data;
+// @ts-expect-error some of them are wasm tensors
+layer.backward(x, { gradOutput: x, out: { parameters: { in_proj_weight: t } } }).parameters.x?.data;
+// @ts-expect-error unknown
+layer.backward(x, { gradOutput: x, out: { output: t } });
 // @ts-expect-error unknown
 layer.forward(x, { heads: 2 });
 const maybe: { heads: number; weights?: "softmax" } = { heads: 1 };

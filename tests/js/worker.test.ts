@@ -126,6 +126,20 @@ describe("the same bits", () => {
     await kept.write(new Float32Array(30));
     expectSame(await kept.read(), new Float32Array(30));
 
+    const layers = [
+      lb.multiHeadAttention({ embedDim: 6, heads: 2 }),
+      await worker.multiHeadAttention({ embedDim: 6, heads: 2 }),
+    ] as const;
+    const plain = layers[0].backward(x, { gradOutput: x });
+    const out = { gradX: kept, parameters: { in_proj_weight: await worker.tensor(null, [18, 6]) } };
+    const gradients = await layers[1].backward(x, { gradOutput: x, out });
+    expect([gradients.gradX, gradients.parameters.in_proj_weight]).toEqual([kept, out.parameters.in_proj_weight]);
+    expectSame(await kept.read(), plain.gradX.data);
+    expectSame(await out.parameters.in_proj_weight.read(), plain.parameters.in_proj_weight!.data);
+    expectSame(gradients.parameters.in_proj_bias, plain.parameters.in_proj_bias);
+    const arrays = { gradOutput: x, out: { parameters: { in_proj_bias: new Float32Array(18) } } };
+    expectError(await rejected(layers[1].backward(x, arrays as never)), "bad-out", "out.parameters.in_proj_bias");
+
     const wrong = { heads: 1, mask: masks.causal(12).not() };
     const z = tensor([12, 4]);
     const [found, expected] = [await worker.diagnose(z, z, z, wrong), lb.diagnose(z, z, z, wrong)];

@@ -48,8 +48,10 @@ abstract class Remote implements WorkerObject {
 
   /** Results are transferred: only what lives in the worker can be written there. */
   static checkTargets(options: unknown, name: string): void {
-    const { out } = Object(options) as { out?: unknown };
-    for (const [target, value] of Object.entries(kindOf(out) === "Object" ? (out as object) : {})) {
+    const entriesOf = (record: unknown) => Object.entries(kindOf(record) === "Object" ? (record as object) : {});
+    const { out } = Object(options) as { out?: { parameters?: unknown } };
+    const parameters = entriesOf(out?.parameters).map(([target, value]) => [`parameters.${target}`, value]);
+    for (const [target, value] of [...entriesOf(out).filter(([target]) => target !== "parameters"), ...parameters]) {
       if (value !== undefined && value !== null && !(#link in Object(value)))
         refuse(
           "bad-out",

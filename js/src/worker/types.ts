@@ -63,7 +63,11 @@ type InWorker<Value> = Value extends WasmTensor
 
 /** Results are transferred, so only tensors of the worker are worth naming as targets. */
 type Out<Options> = Options extends { out?: infer Targets | undefined }
-  ? { out?: { [Name in keyof Targets]?: WorkerTensor } }
+  ? {
+      out?: {
+        [Name in keyof Targets]?: Name extends "parameters" ? Readonly<Record<string, WorkerTensor>> : WorkerTensor;
+      };
+    }
   : unknown;
 
 type OptionsInWorker<Options> = { [Name in keyof Omit<Options, "out">]: InWorker<Options[Name]> } & Out<Options> &
@@ -80,6 +84,11 @@ export type WorkerAttentionResult<Given = WorkerAttentionOptions> = {
 export type WorkerAttentionBackwardOptions = OptionsInWorker<AttentionBackwardOptions>;
 export type WorkerAttentionGradients<Given = WorkerAttentionBackwardOptions> = {
   [Name in keyof AttentionGradients<Given>]: Returned<Given, Name, AttentionGradients<Given>[Name]>;
+};
+export type WorkerLayerGradients<Given = WorkerLayerBackwardOptions> = {
+  [Name in keyof LayerGradients]: Name extends "parameters"
+    ? Record<string, Given extends { out: { parameters: object } } ? Tensor | WorkerTensor : Tensor>
+    : Returned<Given, Name, LayerGradients[Name]>;
 };
 export type WorkerRotaryOptions = OptionsInWorker<RotaryOptions>;
 export type WorkerLayerForwardOptions = OptionsInWorker<LayerForwardOptions>;
@@ -140,7 +149,7 @@ export interface WorkerMultiHeadAttention extends WorkerObject {
   backward<Given extends WorkerLayerBackwardOptions>(
     x: WorkerFloats,
     options: Only<WorkerLayerBackwardOptions, Given>,
-  ): Promise<LayerGradients>;
+  ): Promise<WorkerLayerGradients<Given>>;
   kvCache(config: LayerCacheConfig & WorkerCall): Promise<WorkerKvCache>;
   project(memory: WorkerFloats, memoryValues?: WorkerFloats, call?: WorkerCall): Promise<WorkerProjectedMemory>;
 }
