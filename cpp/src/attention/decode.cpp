@@ -69,35 +69,11 @@ struct RowBlock {
     const float* weights = scores() + (part.from - keys.from);
     const std::uint8_t* seen = visible != nullptr ? visible + (part.from - keys.from) : nullptr;
     if (run.values.floats != nullptr) {
-      accumulate_rows(run.values.floats + skip * run.values.stride, run.values.stride, part.from % block_keys,
-                      part.count(), weights, seen, width, sums);
+      accumulate_rows(run.values.floats + skip * run.values.stride, run.values.stride, part.count(), weights, seen,
+                      width, sums);
     } else {
       accumulate_rows_int8(run.values.bytes + skip * run.values.stride, run.values.scales + skip, run.values.stride,
                            part.count(), weights, seen, width, sums);
-    }
-  }
-
-  /// Whether the keys lie in several runs of float32.
-  [[nodiscard]] bool is_split_between_floats() const noexcept {
-    Index runs = 0;
-    for (const KeySource::Run& run : source) {
-      if (intersect(keys, run.columns).empty()) continue;
-      if (run.values.floats == nullptr) return false;
-      ++runs;
-    }
-    return runs > 1;
-  }
-
-  /// In the order that keys of one run have.
-  void accumulate_one_by_one(const std::uint8_t* visible, float* sums) const noexcept {
-    for (Index place = 0; place < block_keys; ++place) {
-      const Index streams = block_keys / stream_rows;
-      const auto key = static_cast<std::int32_t>(keys.from / block_keys * block_keys + place / streams +
-                                                 place % streams * stream_rows);
-      for (const KeySource::Run& run : source) {
-        const KeyRange one = intersect(intersect(keys, run.columns), {key, key + 1});
-        if (!one.empty()) accumulate_run(run, one, visible, sums);
-      }
     }
   }
 
@@ -106,13 +82,9 @@ struct RowBlock {
     const Index width = call.shape.value_dim;
     float* sums = work.accumulators + (tile_queries - 1) * work.accumulator_stride;  // no slot's
     std::fill_n(sums, width, 0.0F);
-    if (is_split_between_floats()) {
-      accumulate_one_by_one(visible, sums);
-    } else {
-      for (const KeySource::Run& run : source) {
-        const KeyRange part = intersect(keys, run.columns);
-        if (!part.empty()) accumulate_run(run, part, visible, sums);
-      }
+    for (const KeySource::Run& run : source) {
+      const KeyRange part = intersect(keys, run.columns);
+      if (!part.empty()) accumulate_run(run, part, visible, sums);
     }
     correct_and_add(out, width, work.correction[slot], sums);
   }

@@ -10,71 +10,63 @@ namespace {
 using simd::Batch;
 using simd::BatchInt;
 
-/// Rows are read in this many streams side by side, each a part of the range: prefetchers work on several pages at once.
-constexpr Index streams = block_keys / stream_rows;
 /// Rows whose sums of lanes wait to be added up, four rows at once.
 constexpr Index chunk_rows = 256;
 /// Columns that a row gives at once.
 constexpr Index step = 2 * simd::lanes;
 /// Steps that share the calculation of addresses.
 constexpr int unrolled = 4;
+/// Rows of int8 that are read side by side.
+constexpr Index int8_rows = 4;
+/// Sums of one row that do not wait for each other.
+constexpr int chains = 4;
 /// Columns of int8 rows whose sums are made at once.
 constexpr Index strip_width = 64;
-/// Batches of d that one sum takes before it joins the total: as in row_tile.cpp, errors do not grow with the depth.
-constexpr Index part_batches = 32;
+/// Batches of d that a row's chains take before they join the total: as in row_tile.cpp, errors do not grow with the depth.
+constexpr Index part_batches = 32 * chains;
 
-/// lane_sums[row] over the whole batches of d, for RowCount rows that are `pitch` rows apart.
-template <int RowCount>
-[[gnu::noinline]] void dot_group(const float* rows, Index row_stride, Index first, Index pitch, const float* query,
-                                 Index whole, float* lane_sums) noexcept {
-  const float* row[RowCount];
-  Batch total[RowCount];
-#pragma clang loop unroll(full)
-  for (int r = 0; r < RowCount; ++r) {
-    row[r] = rows + (first + r * pitch) * row_stride;
-    total[r] = simd::splat(0.0F);
-  }
-  for (Index d = 0; d < whole;) {
-    Batch sum[RowCount];
-#pragma clang loop unroll(full)
-    for (int r = 0; r < RowCount; ++r) sum[r] = simd::splat(0.0F);
-    const Index end = std::min(whole, d + part_batches * simd::lanes);
+/// lane_sums[row] over the whole batches of d. Rows are read one after the other: prefetchers follow memory that is read in its order.
+[[gnu::noinline]] void dot_whole(const float* rows, Index row_stride, Index row_count, const float* query, Index whole,
+                                 float* lane_sums) noexcept {
+  constexpr Index stride = 2 * chains * simd::lanes;
 #pragma clang loop unroll(disable)
-    for (; d + unrolled * simd::lanes <= end; d += unrolled * simd::lanes) {
-      Batch q[unrolled];
+  for (Index row = 0; row < row_count; ++row) {
+    Batch total = simd::splat(0.0F);
+    for (Index d = 0; d < whole;) {
+      Batch sum[chains];
 #pragma clang loop unroll(full)
-      for (int n = 0; n < unrolled; ++n) q[n] = simd::load(query + d + n * simd::lanes);
-#pragma clang loop unroll(full)
-      for (int r = 0; r < RowCount; ++r) {
-        const float* at = row[r] + d;
+      for (int n = 0; n < chains; ++n) sum[n] = simd::splat(0.0F);
+      const Index end = std::min(whole, d + part_batches * simd::lanes);
+#pragma clang loop unroll(disable)
+      for (; d + stride <= end; d += stride) {
+        const float* at = rows + d;
+        const float* factors = query + d;
         simd::pin(at);
+        simd::pin(factors);
 #pragma clang loop unroll(full)
-        for (int n = 0; n < unrolled; ++n) sum[r] = simd::madd(simd::load(at + n * simd::lanes), q[n], sum[r]);
+        for (int n = 0; n < 2 * chains; ++n) {
+          sum[n % chains] =
+              simd::madd(simd::load(at + n * simd::lanes), simd::load(factors + n * simd::lanes), sum[n % chains]);
+        }
       }
-    }
 #pragma clang loop unroll(disable)
-    for (; d < end; d += simd::lanes) {
-      const Batch q = simd::load(query + d);
-#pragma clang loop unroll(full)
-      for (int r = 0; r < RowCount; ++r) sum[r] = simd::madd(simd::load(row[r] + d), q, sum[r]);
+      for (; d < end; d += simd::lanes) sum[0] = simd::madd(simd::load(rows + d), simd::load(query + d), sum[0]);
+      total += (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
-#pragma clang loop unroll(full)
-    for (int r = 0; r < RowCount; ++r) total[r] += sum[r];
+    simd::store(lane_sums + row * simd::lanes, total);
+    rows += row_stride;
   }
-#pragma clang loop unroll(full)
-  for (int r = 0; r < RowCount; ++r) simd::store(lane_sums + (first + r * pitch) * simd::lanes, total[r]);
 }
 
-/// The same for int8 rows and an int16 query, group by group of int8_query_group.
+/// The same for RowCount int8 rows and an int16 query, group by group of int8_query_group.
 template <int RowCount>
-[[gnu::noinline]] void dot_int8_group(const std::int8_t* rows, Index row_stride, Index first, Index pitch,
-                                      const std::int16_t* query, const float* query_scales, Index whole,
-                                      float* lane_sums) noexcept {
+[[gnu::noinline]] void dot_int8_group(const std::int8_t* rows, Index row_stride, const std::int16_t* query,
+                                      const float* query_scales, Index whole, float* lane_sums) noexcept {
   const std::int8_t* row[RowCount];
   Batch total[RowCount];
 #pragma clang loop unroll(full)
   for (int r = 0; r < RowCount; ++r) {
-    row[r] = rows + (first + r * pitch) * row_stride;
+    row[r] = rows + r * row_stride;
     total[r] = simd::splat(0.0F);
   }
   for (Index d = 0; d < whole;) {
@@ -108,7 +100,7 @@ template <int RowCount>
     for (int r = 0; r < RowCount; ++r) total[r] = simd::madd(simd::to_float(sum[r]), scale, total[r]);
   }
 #pragma clang loop unroll(full)
-  for (int r = 0; r < RowCount; ++r) simd::store(lane_sums + (first + r * pitch) * simd::lanes, total[r]);
+  for (int r = 0; r < RowCount; ++r) simd::store(lane_sums + r * simd::lanes, total[r]);
 }
 
 /// out[row] = the lanes of lane_sums[row], added pairwise as sum_of_lanes does.
@@ -129,24 +121,16 @@ template <int RowCount>
   for (; row < row_count; ++row) out[row] = simd::sum_of_lanes(simd::load(lane_sums + row * simd::lanes));
 }
 
-/// Calls group(first, pitch) for rows in streams, then one(row) for the rest.
-template <typename Group, typename One>
-[[gnu::always_inline]] void visit_streams(Index row_count, Group group, One one) noexcept {
-  const Index pitch = row_count / streams;
-  for (Index row = 0; row < pitch; ++row) group(row, pitch);
-  for (Index row = pitch * streams; row < row_count; ++row) one(row);
-}
-
-/// sums[c] += Σ weights[row] · rows[row][c] over rows first, first + pitch, …, in this order; whole steps of columns.
+/// sums[c] += Σ weights[row] · rows[row][c] over RowCount neighbours, in their order; whole steps of columns.
 template <int RowCount>
-[[gnu::noinline]] void accumulate_group(const float* rows, Index row_stride, Index first, Index pitch,
-                                        const float* weights, Index whole, float* sums) noexcept {
+[[gnu::noinline]] void accumulate_group(const float* rows, Index row_stride, const float* weights, Index whole,
+                                        float* sums) noexcept {
   const float* row[RowCount];
   Batch weight[RowCount];
 #pragma clang loop unroll(full)
   for (int r = 0; r < RowCount; ++r) {
-    row[r] = rows + (first + r * pitch) * row_stride;
-    weight[r] = simd::load_splat(weights + first + r * pitch);
+    row[r] = rows + r * row_stride;
+    weight[r] = simd::load_splat(weights + r);
   }
 #pragma clang loop unroll(disable)
   for (Index column = 0; column < whole; column += step) {
@@ -219,12 +203,8 @@ void dot_rows(const float* rows, Index row_stride, Index row_count, const float*
   alignas(64) float lane_sums[chunk_rows * simd::lanes];
   const Index whole = depth / simd::lanes * simd::lanes;
   for (Index done = 0; done < row_count; done += chunk_rows) {
-    const float* first = rows + done * row_stride;
     const Index count = std::min(chunk_rows, row_count - done);
-    visit_streams(
-        count,
-        [&](Index row, Index pitch) { dot_group<streams>(first, row_stride, row, pitch, query, whole, lane_sums); },
-        [&](Index row) { dot_group<1>(first, row_stride, row, 0, query, whole, lane_sums); });
+    dot_whole(rows + done * row_stride, row_stride, count, query, whole, lane_sums);
     add_lanes(lane_sums, count, out + done);
   }
   if (whole == depth) return;
@@ -240,12 +220,13 @@ void dot_rows_int8(const std::int8_t* rows, const float* scales, Index row_strid
   for (Index done = 0; done < row_count; done += chunk_rows) {
     const std::int8_t* first = rows + done * row_stride;
     const Index count = std::min(chunk_rows, row_count - done);
-    visit_streams(
-        count,
-        [&](Index row, Index pitch) {
-          dot_int8_group<streams>(first, row_stride, row, pitch, query, query_scales, whole, lane_sums);
-        },
-        [&](Index row) { dot_int8_group<1>(first, row_stride, row, 0, query, query_scales, whole, lane_sums); });
+    const auto dot = [&]<Index RowCount>(Index row) {
+      dot_int8_group<RowCount>(first + row * row_stride, row_stride, query, query_scales, whole,
+                               lane_sums + row * simd::lanes);
+    };
+    Index row = 0;
+    for (; row + int8_rows <= count; row += int8_rows) dot.template operator()<int8_rows>(row);
+    for (; row < count; ++row) dot.template operator()<1>(row);
     add_lanes(lane_sums, count, out + done);
   }
   if (whole < depth) {
@@ -263,40 +244,24 @@ void correct_and_add(float* out, Index count, float correction, const float* sum
   for (Index column = 0; column < count; ++column) out[column] = out[column] * correction + sums[column];
 }
 
-void accumulate_rows(const float* rows, Index row_stride, Index first, Index row_count, const float* weights,
+void accumulate_rows(const float* rows, Index row_stride, Index row_count, const float* weights,
                      const std::uint8_t* visible, Index column_count, float* sums) noexcept {
   const Index whole = column_count / step * step;
-  const auto seen = [&](Index row) { return row >= 0 && row < row_count && (visible == nullptr || visible[row] != 0); };
-  const auto rest = [&](Index row) {
+  const auto seen = [&](Index row) { return row < row_count && (visible == nullptr || visible[row] != 0); };
+  for (Index row = 0; row < row_count; ++row) {
+    if (!seen(row)) continue;
+    const bool both = seen(row + 1);
+    const float* first = rows + row * row_stride;
+    if (both) {
+      accumulate_group<2>(first, row_stride, weights + row, whole, sums);
+    } else {
+      accumulate_group<1>(first, row_stride, weights + row, whole, sums);
+    }
     for (Index column = whole; column < column_count; ++column) {
-      sums[column] += weights[row] * rows[row * row_stride + column];
+      sums[column] += weights[row] * first[column];
+      if (both) sums[column] += weights[row + 1] * first[row_stride + column];
     }
-  };
-  if (visible == nullptr && first + row_count <= stream_rows) {
-    // All in one stream: neighbours follow each other.
-    Index row = 0;
-    for (; row + 4 <= row_count; row += 4) accumulate_group<4>(rows, row_stride, row, 1, weights, whole, sums);
-    for (; row < row_count; ++row) accumulate_group<1>(rows, row_stride, row, 0, weights, whole, sums);
-    if (whole == column_count) return;
-    for (row = 0; row < row_count; ++row) rest(row);
-    return;
-  }
-  const auto take = [&](Index row) {
-    if (!seen(row)) return;
-    accumulate_group<1>(rows, row_stride, row, 0, weights, whole, sums);
-    rest(row);
-  };
-  for (Index place = 0; place < stream_rows; ++place) {
-    const Index row = place - first;
-    bool all = true;
-    for (Index r = 0; r < streams && all; ++r) all = seen(row + r * stream_rows);
-    if (!all) {
-      for (Index r = 0; r < streams; ++r) take(row + r * stream_rows);
-      continue;
-    }
-    accumulate_group<streams>(rows, row_stride, row, stream_rows, weights, whole, sums);
-    if (whole == column_count) continue;
-    for (Index r = 0; r < streams; ++r) rest(row + r * stream_rows);
+    row += both ? 1 : 0;
   }
 }
 
