@@ -2,7 +2,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Lookback } from "lookback";
 import { HEADS, inputsOf, SCALE, tokensOf, WIDTH } from "../../../web-demo/src/chapters/long-context/inputs.js";
-import { opened, type Reading } from "./reading.js";
+import { opened, type Reading, translated } from "./reading.js";
 
 export function longContextTests(reading: Reading, lb: () => Lookback): void {
   describe("long context", () => {
@@ -115,6 +115,24 @@ export function longContextTests(reading: Reading, lb: () => Lookback): void {
         const threads = Number(await line.getAttribute("data-threads"));
         if (threads === 1) expect(await line.getAttribute("data-reason")).toMatch(/\w/);
         else expect(threads).toBeGreaterThan(1);
+      }));
+
+    test("another language keeps the reader's text and what was calculated", () =>
+      reading("#lang=en&chapter=long-context&len=1024&row=700", async (reader) => {
+        const { page } = reader;
+        await page.locator('.text-choice label[data-value="own"]').click();
+        await page.locator(".own-text textarea").fill(TEXT);
+        await page.waitForSelector(`.long-context[data-done]:has(.excerpt:has-text("ship"))`, { timeout: 60_000 });
+        const values = () =>
+          page.locator(".long-report data").evaluateAll((all) => all.map((each) => (each as HTMLDataElement).value));
+        const before = await values();
+        await translated(reader, "zh");
+        // The time that it took is among them: it was not calculated anew.
+        expect(await values()).toEqual(before);
+        expect(await page.locator(".own-text textarea").inputValue()).toBe(TEXT);
+        expect(await page.locator(".own-text .hint").textContent()).toContain("读到");
+        expect(await page.locator(".run-engine .engine").textContent()).toContain("引擎");
+        expect(await page.locator(".text-choice input:checked").getAttribute("value")).toBe("own");
       }));
 
     test("too short a text is not calculated, and said so", () =>

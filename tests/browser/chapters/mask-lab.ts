@@ -2,7 +2,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { masks } from "lookback";
 import type { Reader } from "../harness.js";
-import type { Reading } from "./reading.js";
+import { type Reading, translated } from "./reading.js";
 
 export function maskLabTests(reading: Reading): void {
   describe("mask lab", () => {
@@ -75,6 +75,24 @@ export function maskLabTests(reading: Reading): void {
         expect(await bits(reader)).toEqual(expected);
         await page.locator(".mask-drawn button").click();
         expect((await bits(reader)).every((bit) => bit === 0)).toBe(true);
+      }));
+
+    test("another language keeps what is drawn and what is open", () =>
+      reading("#lang=en&chapter=mask-lab&n=6", async (reader) => {
+        const { page } = reader;
+        await page.locator(".mask-cell").nth(3).click();
+        await page.locator(".mask-rows summary").click();
+        await page.locator("attention-map").evaluate((map) => map.setAttribute("scale", "log"));
+        const before = await bits(reader);
+        await translated(reader, "zh");
+        expect(await page.locator(".mask-lab h1").textContent()).toBe("画出谁可以看谁");
+        expect(await bits(reader)).toEqual(before);
+        expect(before[3]).toBe(1);
+        expect(await page.locator(".mask-drawn").textContent()).toContain("手绘了 1 格");
+        expect(await page.locator(".mask-rows").getAttribute("open")).not.toBeNull();
+        expect(await page.locator("attention-map").getAttribute("scale")).toBe("log");
+        await page.locator(".mask-drawn button").click();
+        expect((await bits(reader))[3]).toBe(0);
       }));
 
     test("composed with the controls, and copied", () =>

@@ -1,7 +1,7 @@
 /** Tests of the chapter. */
 import { describe, expect, test } from "@jest/globals";
 import type { Reader } from "../harness.js";
-import { opened, type Reading } from "./reading.js";
+import { opened, type Reading, translated } from "./reading.js";
 
 export function ownWeightsTests(reading: Reading): void {
   describe("your own weights", () => {
@@ -76,6 +76,30 @@ export function ownWeightsTests(reading: Reading): void {
         expect(await page.locator(".own-result").isHidden()).toBe(true);
       }),
     );
+
+    test("another language keeps what was pasted, right or wrong, and the head; an example is translated", () =>
+      reading("#lang=en&chapter=own-weights", async (reader) => {
+        const { page } = reader;
+        await translated(reader, "zh");
+        await page.waitForFunction(() =>
+          document.querySelector<HTMLTextAreaElement>(".drop-zone textarea")?.value.includes("动"),
+        );
+        const area = page.locator(".drop-zone textarea");
+        const text = '{"tokens": ["a", "b"], "weights": [[[[1, 0], [0, 1]], [[1, 0], [0.25, 0.75]]]]}';
+        await area.fill(text);
+        await page.waitForSelector('.own-shape:has-text("2 个查询")');
+        await page.locator("attention-heads .thumbnail").nth(1).click();
+        expect(page.url()).toContain("head=1");
+        await translated(reader, "en");
+        await page.waitForSelector('.own-shape:has-text("2 queries")');
+        expect(await area.inputValue()).toBe(text);
+        expect((await matrixOf(reader)).data).toEqual([1, 0, 0.25, 0.75]);
+        await area.fill("1,0\n0.5,x");
+        await page.waitForSelector('.own-weights .refusal[data-code="not-a-number"]');
+        await translated(reader, "zh");
+        await page.waitForSelector('.own-weights .refusal p:has-text("不是数")');
+        expect(await area.inputValue()).toBe("1,0\n0.5,x");
+      }));
 
     test("layer and head are in the address", () =>
       reading("#lang=en&chapter=own-weights&layer=1&head=3", async (reader) => {

@@ -9,6 +9,12 @@ export type Reading = (
   options?: BrowserContextOptions,
 ) => Promise<void>;
 
+/** Switches the language as a reader does. */
+export async function translated({ page }: Reader, lang: "en" | "zh"): Promise<void> {
+  await page.locator(`.language label[data-value="${lang}"]`).click();
+  await page.waitForFunction((wanted) => document.documentElement.lang.startsWith(wanted), lang);
+}
+
 /** Waits until a chapter is there, and long context has calculated. */
 export async function opened({ page }: Reader, chapter: string): Promise<void> {
   await page.waitForSelector(`#page[data-ready="${chapter}"]`);

@@ -30,8 +30,8 @@ export interface MountedChapter {
   repaint?(): void;
   /** The reader went back or forth, or followed a link, within the chapter. Without it the chapter is mounted anew. */
   navigate?(parameters: URLSearchParams): void;
-  /** Another language. Without it the chapter is mounted anew, in that language and with its part of the address. */
-  translate?(lang: Lang): void;
+  /** Another language: what the reader has made stays. */
+  translate(lang: Lang): void;
 }
 
 export interface Chapter {

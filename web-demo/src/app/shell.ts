@@ -84,7 +84,7 @@ export class Shell {
     history.replaceState(history.state, "", writeAddress(this.#address));
     this.#buildFrame();
     this.#host.querySelector<HTMLElement>(".language input:checked")?.focus({ preventScroll: true });
-    if (this.#chapter?.translate) {
+    if (this.#chapter) {
       this.#chapter.translate(lang);
       this.#mark();
     } else void this.#open();

@@ -3,6 +3,7 @@ import type { WorkerLookback } from "lookback/worker";
 import type { Chapter, ChapterContext } from "../../app/chapter";
 import { engineLine } from "../../app/engine-line";
 import { MESSAGES } from "../../app/frame";
+import type { Lang } from "../../app/state";
 import { segmented } from "../../view/controls";
 import { h } from "../../view/dom";
 import { en, type LongContextMessages } from "./en";
@@ -11,53 +12,82 @@ import "./long-context.css";
 import { Report } from "./report";
 import { type LongResult, runLong } from "./run";
 import { POSITIONS, type Positions, readSettings, type Settings, WINDOWS, writeSettings } from "./settings";
-import { type TextSource, textSource } from "./text-source";
+import { type GivenText, type TextSource, textSource } from "./text-source";
 import { zh } from "./zh";
+
+const LANGUAGES: Readonly<Record<Lang, LongContextMessages>> = { en, zh };
+
+/** What is said while it works, in whichever language. */
+type Said = (t: LongContextMessages) => string;
+
+/** What is made anew for each language. */
+interface Controls {
+  readonly source: TextSource;
+  readonly report: Report;
+  show(settings: Settings): void;
+}
 
 /** Lets what was just changed be painted. */
 const breath = () => new Promise<void>((resolve) => setTimeout(resolve, 30));
 
 class LongContext {
-  readonly element: HTMLElement;
-  readonly #t: LongContextMessages;
+  readonly element = h("div", { class: "column lab long-context" });
   readonly #context: ChapterContext;
-  readonly #numbers: Intl.NumberFormat;
   readonly #status = h("p", { class: "run-status", role: "status" });
   readonly #bar = h("progress", { max: 1, value: 0 });
-  readonly #start: HTMLButtonElement;
-  readonly #cancel: HTMLButtonElement;
+  readonly #start = h("button", { type: "button", class: "primary run", onclick: () => void this.calculate() });
+  readonly #cancel = h("button", { type: "button", class: "secondary cancel", hidden: true });
   readonly #refusal = h("div", { class: "refusal", role: "alert", hidden: true });
   readonly #engine = h("div", { class: "run-engine" });
   readonly #positionHint = h("p", { class: "hint" });
-  readonly #source: TextSource;
-  readonly #report: Report;
-  readonly #controls: { show(settings: Settings): void };
+  #lang: Lang;
+  #controls: Controls;
   #settings: Settings;
+  #said: Said = () => "";
+  #result: LongResult | null = null;
   #worker: Promise<WorkerLookback> | null = null;
   #run = new AbortController();
   #text: string | null = null;
 
   constructor(context: ChapterContext) {
     this.#context = context;
-    this.#t = { en, zh }[context.lang];
-    const t = this.#t;
-    const { htmlLang } = MESSAGES[context.lang];
-    this.#numbers = new Intl.NumberFormat(htmlLang);
+    this.#lang = context.lang;
     this.#settings = readSettings(context.parameters);
-    this.#start = h("button", { type: "button", class: "primary run", onclick: () => void this.calculate() }, t.run);
-    this.#cancel = h("button", { type: "button", class: "secondary cancel", hidden: true }, t.cancel);
     this.#cancel.addEventListener("click", () => this.#run.abort("cancelled"));
+    this.#controls = this.#build();
+  }
+
+  get #t(): LongContextMessages {
+    return LANGUAGES[this.#lang];
+  }
+
+  /** What was calculated, or still is, stays. */
+  translate(lang: Lang): void {
+    this.#lang = lang;
+    this.#controls = this.#build(this.#controls.source.given);
+    this.#controls.show(this.#settings);
+    this.#status.textContent = this.#said(this.#t);
+    if (this.#result) this.#controls.report.show(this.#result, this.#settings.row);
+    // Whoever asked for the worker shows why there is none.
+    this.#tellEngine().catch(() => {});
+  }
+
+  /** The whole chapter in its language; `given` is the text that the reader gave in another. */
+  #build(given?: GivenText): Controls {
+    const t = this.#t;
+    const { htmlLang } = MESSAGES[this.#lang];
+    const numbers = new Intl.NumberFormat(htmlLang);
+    this.#start.textContent = t.run;
+    this.#cancel.textContent = t.cancel;
     this.#bar.setAttribute("aria-label", t.progress);
-    this.#source = textSource(t, this.#numbers, () => {
+    const changed = () => {
       this.#text = null;
       void this.calculate();
-    });
-    this.#report = new Report(t, htmlLang, LENGTHS.at(-1) ?? 1, (row) => this.#choose({ row }, false));
-    const controls = this.#buildControls();
-    this.#controls = controls;
-    this.element = h(
-      "div",
-      { class: "column lab long-context" },
+    };
+    const source = textSource(t, numbers, changed, given);
+    const report = new Report(t, htmlLang, LENGTHS.at(-1) ?? 1, (row) => this.#choose({ row }, false));
+    const { elements, show } = this.#choices(numbers);
+    this.element.replaceChildren(
       h(
         "header",
         { class: "lab-head" },
@@ -68,21 +98,22 @@ class LongContext {
       h(
         "section",
         { class: "panel long-settings", "aria-label": t.settings },
-        this.#source.element,
-        ...controls.elements,
+        source.element,
+        ...elements,
         h("div", { class: "run-line" }, this.#start, this.#cancel, this.#bar, this.#status),
         this.#refusal,
         this.#engine,
       ),
-      this.#report.element,
+      report.element,
     );
+    return { source, report, show };
   }
 
-  #buildControls() {
+  #choices(numbers: Intl.NumberFormat) {
     const t = this.#t;
     const length = segmented(
       t.length,
-      LENGTHS.map((each) => ({ value: String(each), label: this.#numbers.format(each) })),
+      LENGTHS.map((each) => ({ value: String(each), label: numbers.format(each) })),
       (value) => this.#choose({ length: Number(value) }),
       "length-choice",
     );
@@ -94,7 +125,7 @@ class LongContext {
     );
     const reach = segmented(
       t.window,
-      WINDOWS.map((each) => ({ value: String(each), label: each === 0 ? t.windowAll : this.#numbers.format(each) })),
+      WINDOWS.map((each) => ({ value: String(each), label: each === 0 ? t.windowAll : numbers.format(each) })),
       (value) => this.#choose({ window: Number(value) }),
       "window-choice",
     );
@@ -131,7 +162,7 @@ class LongContext {
     this.#settings = { ...this.#settings, ...patch };
     this.#context.share(writeSettings(this.#settings));
     if (again) void this.calculate();
-    else this.#report.showRow(this.#settings.row);
+    else this.#controls.report.showRow(this.#settings.row);
   }
 
   async #startWorker(): Promise<WorkerLookback> {
@@ -146,17 +177,35 @@ class LongContext {
     return this.#worker;
   }
 
-  #busy(words: string | null, fraction = 0): void {
-    this.#cancel.hidden = words === null;
-    this.#bar.hidden = words === null;
-    this.#start.hidden = words !== null;
+  async #tellEngine(): Promise<void> {
+    const worker = await this.#worker;
+    if (worker) this.#engine.replaceChildren(engineLine(MESSAGES[this.#lang], worker));
+  }
+
+  #say(said: Said): void {
+    this.#said = said;
+    this.#status.textContent = said(this.#t);
+  }
+
+  #busy(said: Said, fraction = 0): void {
+    this.#setBusy(true, fraction);
+    this.#say(said);
+  }
+
+  #idle(said: Said = () => ""): void {
+    this.#setBusy(false);
+    this.#say(said);
+  }
+
+  #setBusy(busy: boolean, fraction = 0): void {
+    this.#cancel.hidden = !busy;
+    this.#bar.hidden = !busy;
+    this.#start.hidden = busy;
     this.#bar.value = fraction;
-    this.#status.textContent = words ?? "";
   }
 
   /** Calculates what the settings ask for; one that still runs is ended. */
   async calculate(): Promise<void> {
-    const t = this.#t;
     this.#run.abort();
     const run = new AbortController();
     this.#run = run;
@@ -165,18 +214,18 @@ class LongContext {
     this.#refusal.hidden = true;
     delete this.element.dataset.done;
     try {
-      this.#busy(t.preparing);
-      this.#text ??= await this.#source.read();
+      this.#busy((t) => t.preparing);
+      this.#text ??= await this.#controls.source.read();
       await breath();
       signal.throwIfAborted();
-      if (this.#text === null) return this.#busy(null);
+      if (this.#text === null) return this.#idle();
       const inputs = inputsOf(tokensOf(this.#text, this.#settings.length));
-      this.#busy(t.starting);
+      this.#busy((t) => t.starting);
       const worker = await this.#startWorker();
       signal.throwIfAborted();
-      this.#engine.replaceChildren(engineLine(MESSAGES[this.#context.lang], worker));
+      await this.#tellEngine();
       const onProgress = (fraction: number) => {
-        if (!signal.aborted) this.#busy(t.running(`${Math.round(100 * fraction)}%`), fraction);
+        if (!signal.aborted) this.#busy((t) => t.running(`${Math.round(100 * fraction)}%`), fraction);
       };
       onProgress(0);
       const result = await runLong(worker, inputs, this.#settings, { signal, onProgress });
@@ -188,15 +237,16 @@ class LongContext {
   }
 
   #show(result: LongResult): void {
-    this.#busy(null);
-    this.#report.show(result, this.#settings.row);
+    this.#idle();
+    this.#result = result;
+    this.#controls.report.show(result, this.#settings.row);
     this.element.dataset.done = new URLSearchParams(writeSettings(this.#settings)).toString() || "start";
   }
 
   #stopped(error: unknown, signal: AbortSignal): void {
-    this.#busy(null);
-    if (signal.aborted) this.#status.textContent = this.#t.cancelled;
+    if (signal.aborted) this.#idle((t) => t.cancelled);
     else {
+      this.#idle();
       const message = error instanceof Error ? error.message : String(error);
       this.#refusal.hidden = false;
       this.#refusal.replaceChildren(h("code", { class: "engine-message", lang: "en" }, message));
@@ -209,6 +259,10 @@ export const chapter: Chapter = {
     const view = new LongContext(context);
     container.append(view.element);
     void view.calculate();
-    return { unmount: () => view.leave(), navigate: (parameters) => view.read(parameters) };
+    return {
+      unmount: () => view.leave(),
+      navigate: (parameters) => view.read(parameters),
+      translate: (lang) => view.translate(lang),
+    };
   },
 };

@@ -9,14 +9,26 @@ export async function builtInText(): Promise<string> {
   return (await import("./moby-dick.txt?raw")).default;
 }
 
+/** What the reader has given, and whether it is read. */
+export interface GivenText {
+  readonly own: boolean;
+  readonly text: string;
+}
+
 export interface TextSource {
   readonly element: HTMLElement;
+  readonly given: GivenText;
   /** The text to read; null while the reader's own is too short. */
   read(): Promise<string | null>;
 }
 
-export function textSource(t: LongContextMessages, numbers: Intl.NumberFormat, changed: () => void): TextSource {
-  let own = false;
+export function textSource(
+  t: LongContextMessages,
+  numbers: Intl.NumberFormat,
+  changed: () => void,
+  given: GivenText = { own: false, text: "" },
+): TextSource {
+  let { own } = given;
   const area = h("textarea", { rows: 6, placeholder: t.ownPlaceholder, "aria-label": t.own, spellcheck: "false" });
   const hint = h("p", { class: "hint", role: "status" });
   const file = h("input", { type: "file", accept: "text/*,.txt,.md", class: "visually-hidden" });
@@ -24,11 +36,14 @@ export function textSource(t: LongContextMessages, numbers: Intl.NumberFormat, c
   const place = h("div", { class: "own-text", hidden: true }, area, choose, hint);
   const told = h("p", { class: "hint" }, t.moby);
   let timer = 0;
-  const typed = (wait: number) => {
+  const count = () => {
     const { length } = tokensOf(area.value, Number.POSITIVE_INFINITY);
     const short = length < SHORTEST;
     hint.textContent = short ? t.ownShort(SHORTEST, numbers.format(length)) : t.ownHint(numbers.format(length));
     hint.classList.toggle("warning", short && length > 0);
+  };
+  const typed = (wait: number) => {
+    count();
     clearTimeout(timer);
     timer = window.setTimeout(changed, wait);
   };
@@ -54,8 +69,7 @@ export function textSource(t: LongContextMessages, numbers: Intl.NumberFormat, c
     ],
     (choice) => {
       own = choice === "own";
-      place.hidden = !own;
-      told.hidden = own;
+      show();
       if (own) {
         area.focus();
         typed(0);
@@ -63,9 +77,19 @@ export function textSource(t: LongContextMessages, numbers: Intl.NumberFormat, c
     },
     "text-choice",
   );
-  which.show("moby");
+  const show = () => {
+    place.hidden = !own;
+    told.hidden = own;
+  };
+  area.value = given.text;
+  if (own) count();
+  which.show(own ? "own" : "moby");
+  show();
   return {
     element: h("div", { class: "text-source" }, which.element, told, place),
+    get given() {
+      return { own, text: area.value };
+    },
     async read() {
       if (!own) return builtInText();
       return tokensOf(area.value, SHORTEST).length < SHORTEST ? null : area.value;

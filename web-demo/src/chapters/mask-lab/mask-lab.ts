@@ -2,6 +2,7 @@
 import type { Diagnosis, Lookback, Mask } from "lookback";
 import "lookback/view";
 import type { Chapter, ChapterContext } from "../../app/chapter";
+import type { Lang } from "../../app/state";
 import { embed } from "../../engine/embed";
 import { project } from "../../engine/engine";
 import { projections, WIDTH } from "../../engine/story";
@@ -9,8 +10,8 @@ import { slider } from "../../view/controls";
 import { copyButton } from "../../view/copy";
 import { h } from "../../view/dom";
 import { formatPercent } from "../../view/format";
-import { createComposer } from "./composer";
-import { createEditor } from "./editor";
+import { type Composer, createComposer } from "./composer";
+import { createEditor, type Editor } from "./editor";
 import { en, type MaskLabMessages } from "./en";
 import "./mask-lab.css";
 import {
@@ -28,6 +29,8 @@ import {
   writeRecipe,
 } from "./recipe";
 import { zh } from "./zh";
+
+const MESSAGES: Readonly<Record<Lang, MaskLabMessages>> = { en, zh };
 
 /** Words to look at; a shorter mask uses the first of them. */
 const WORDS = {
@@ -82,12 +85,18 @@ function diagnosisList(t: MaskLabMessages, diagnosis: Diagnosis): HTMLElement[] 
   ];
 }
 
+/** What is made anew for each language. */
+interface Controls {
+  readonly editor: Editor;
+  readonly composer: Composer;
+  readonly length: ReturnType<typeof slider>;
+  readonly undraw: HTMLButtonElement;
+}
+
 class MaskLab {
-  readonly element: HTMLElement;
-  readonly #t: MaskLabMessages;
+  readonly element = h("div", { class: "column lab mask-lab" });
   readonly #lb: Lookback;
   readonly #context: ChapterContext;
-  readonly #words: readonly string[];
   readonly #map = h("attention-map", { marginals: "none", "max-height": 460, numbers: true });
   readonly #pointed = h("p", { class: "mask-pointed", role: "status" });
   readonly #drawn = h("span", {});
@@ -95,45 +104,64 @@ class MaskLab {
   readonly #rows = h("tbody", {});
   readonly #diagnosis = h("div", { class: "diagnosis" });
   readonly #code = h("code", {});
-  readonly #editor;
-  readonly #composer;
-  readonly #length;
-  readonly #undraw: HTMLButtonElement;
+  #lang: Lang;
+  #controls: Controls;
   #recipe: Recipe;
   #mask: Mask;
 
   constructor(lb: Lookback, context: ChapterContext) {
     this.#lb = lb;
     this.#context = context;
-    this.#t = { en, zh }[context.lang];
-    this.#words = WORDS[context.lang];
+    this.#lang = context.lang;
     this.#recipe = readRecipe(context.parameters);
     this.#mask = maskOf(this.#recipe);
-    const t = this.#t;
-    this.#editor = createEditor(t, {
-      draw: (cells, visible) => this.#change(drawnOn(this.#recipe, cells, visible)),
-      point: (place) => this.#point(place),
-    });
-    this.#composer = createComposer(t, (terms) => this.#change({ ...this.#recipe, terms }));
-    this.#length = slider(
-      t.length,
-      { min: SHORTEST, max: LONGEST, marks: false },
-      (value) => String(value),
-      (length) => this.#change(resized(this.#recipe, length)),
-    );
-    this.#undraw = h("button", { type: "button", class: "quiet" }, t.undraw);
-    this.#undraw.addEventListener("click", () => this.#change({ ...this.#recipe, shown: [], hidden: [] }));
-    this.#map.label = t.weightsLabel;
     this.#map.addEventListener("attention-hover", (event) => {
       const detail = (event as CustomEvent<{ query: number; key: number } | null>).detail;
       this.#point(detail ? [detail.query, detail.key] : null, false);
     });
-    this.element = this.#build();
+    this.#controls = this.#build();
     this.#show();
   }
 
-  #build(): HTMLElement {
+  get #t(): MaskLabMessages {
+    return MESSAGES[this.#lang];
+  }
+
+  get #words(): readonly string[] {
+    return WORDS[this.#lang];
+  }
+
+  translate(lang: Lang): void {
+    this.#lang = lang;
+    this.#controls = this.#build();
+    this.#show();
+  }
+
+  #makeControls(): Controls {
     const t = this.#t;
+    const undraw = h("button", { type: "button", class: "quiet" }, t.undraw);
+    undraw.addEventListener("click", () => this.#change({ ...this.#recipe, shown: [], hidden: [] }));
+    return {
+      editor: createEditor(t, {
+        draw: (cells, visible) => this.#change(drawnOn(this.#recipe, cells, visible)),
+        point: (place) => this.#point(place),
+      }),
+      composer: createComposer(t, (terms) => this.#change({ ...this.#recipe, terms })),
+      length: slider(
+        t.length,
+        { min: SHORTEST, max: LONGEST, marks: false },
+        (value) => String(value),
+        (length) => this.#change(resized(this.#recipe, length)),
+      ),
+      undraw,
+    };
+  }
+
+  /** The whole chapter in its language. */
+  #build(): Controls {
+    const t = this.#t;
+    const controls = this.#makeControls();
+    this.#map.label = t.weightsLabel;
     const presets = PRESETS.map((name) => {
       const button = h("button", { type: "button", class: "pill", "data-preset": name }, t.presets[name]);
       button.addEventListener("click", () => this.#change(preset(name, this.#recipe.length)));
@@ -141,7 +169,7 @@ class MaskLab {
     });
     const rows = h(
       "details",
-      { class: "mask-rows" },
+      { class: "mask-rows", open: this.element.querySelector("details")?.open },
       h("summary", {}, t.rows),
       h(
         "table",
@@ -150,9 +178,7 @@ class MaskLab {
         this.#rows,
       ),
     );
-    return h(
-      "div",
-      { class: "column lab mask-lab" },
+    this.element.replaceChildren(
       h(
         "header",
         { class: "lab-head" },
@@ -169,13 +195,13 @@ class MaskLab {
       h(
         "div",
         { class: "lab-grid" },
-        h("section", { class: "panel mask-side" }, this.#length.element, this.#composer.element),
+        h("section", { class: "panel mask-side" }, controls.length.element, controls.composer.element),
         h(
           "section",
           { class: "mask-main" },
           h("h2", {}, t.drawTitle),
-          this.#editor.element,
-          h("p", { class: "hint mask-drawn" }, this.#drawn, " ", this.#undraw),
+          controls.editor.element,
+          h("p", { class: "hint mask-drawn" }, this.#drawn, " ", controls.undraw),
           this.#blind,
           this.#pointed,
           rows,
@@ -201,6 +227,7 @@ class MaskLab {
         h("pre", { class: "code", tabindex: 0, "aria-label": t.codeTitle }, this.#code),
       ),
     );
+    return controls;
   }
 
   /** What a link or the way back asks for. */
@@ -216,14 +243,14 @@ class MaskLab {
   }
 
   #point(place: Place | null, onMap = true): void {
-    this.#editor.highlight(place);
+    this.#controls.editor.highlight(place);
     if (onMap) this.#map.point(place && { query: place[0], key: place[1] });
     if (!place) {
       this.#pointed.textContent = this.#t.pointHint;
       return;
     }
     const seen = seenBy(this.#mask, place[0], this.#recipe.length);
-    const names = seen.map((key) => this.#words[key] ?? "").join(this.#context.lang === "zh" ? "、" : ", ");
+    const names = seen.map((key) => this.#words[key] ?? "").join(this.#lang === "zh" ? "、" : ", ");
     this.#pointed.textContent = this.#t.pointed(this.#words[place[0]] ?? "", seen.length, names);
   }
 
@@ -232,13 +259,14 @@ class MaskLab {
     const { length, shown, hidden } = this.#recipe;
     const tokens = this.#words.slice(0, length);
     this.#mask = maskOf(this.#recipe);
-    this.#editor.show(this.#mask, tokens);
-    this.#composer.show(this.#recipe);
-    this.#length.show(length);
-    this.#length.output.textContent = String(length);
+    const { editor, composer, length: slider, undraw } = this.#controls;
+    editor.show(this.#mask, tokens);
+    composer.show(this.#recipe);
+    slider.show(length);
+    slider.output.textContent = String(length);
     const byHand = shown.length + hidden.length;
     this.#drawn.textContent = t.drawn(byHand);
-    this.#undraw.hidden = byHand === 0;
+    undraw.hidden = byHand === 0;
     this.#showRows(tokens);
     this.#code.textContent = codeOf(this.#recipe);
     const { q, k, v } = exampleVectors(this.#lb, tokens);
@@ -274,6 +302,10 @@ export const chapter: Chapter = {
   async mount(container, context) {
     const lab = new MaskLab(await context.engine(), context);
     container.append(lab.element);
-    return { unmount() {}, navigate: (parameters) => lab.read(parameters) };
+    return {
+      unmount() {},
+      navigate: (parameters) => lab.read(parameters),
+      translate: (lang) => lab.translate(lang),
+    };
   },
 };

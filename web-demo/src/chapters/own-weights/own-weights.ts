@@ -1,6 +1,7 @@
 /** Your own weights: attention from elsewhere, looked at with the elements of `lookback/view`. */
 import type { HeadChoice, HeadDetail } from "lookback/view";
 import type { Chapter, ChapterContext } from "../../app/chapter";
+import type { Lang } from "../../app/state";
 import { h } from "../../view/dom";
 import { formatNumber } from "../../view/format";
 import { en, type OwnWeightsMessages } from "./en";
@@ -8,6 +9,8 @@ import { EXAMPLES, type Example, exampleText, SHORT_EXAMPLE } from "./examples";
 import "./own-weights.css";
 import { type OwnWeights, readWeights, WeightsError } from "./parse";
 import { zh } from "./zh";
+
+const MESSAGES: Readonly<Record<Lang, OwnWeightsMessages>> = { en, zh };
 
 /** More characters than this are read, but not shown in the text field, which would take long. */
 const SHOWN = 200_000;
@@ -25,11 +28,10 @@ function tokensOf(text: string): string[] {
 }
 
 class OwnWeightsView {
-  readonly element: HTMLElement;
-  readonly #t: OwnWeightsMessages;
+  readonly element = h("div", { class: "column lab own-weights" });
   readonly #context: ChapterContext;
-  readonly #area: HTMLTextAreaElement;
-  readonly #tokens: HTMLInputElement;
+  readonly #area = h("textarea", { rows: 9, spellcheck: "false" });
+  readonly #tokens = h("input", { type: "text", autocomplete: "off", "aria-describedby": "own-tokens-hint" });
   readonly #problem = h("div", { class: "refusal", role: "alert", hidden: true });
   readonly #result = h("section", { class: "own-result", hidden: true });
   readonly #shape = h("p", { class: "own-shape", role: "status" });
@@ -37,6 +39,12 @@ class OwnWeightsView {
   readonly #map = h("attention-map", { id: "own-map", "max-height": 620, numbers: true });
   readonly #heads = h("attention-heads", { for: "own-map", view: "overview", "hide-toolbar": true, "max-height": 360 });
   readonly #words = h("attention-text", { for: "own-map" });
+  #lang: Lang;
+  /** The built-in example that is shown, if it is one. */
+  #example: Example | null = null;
+  /** A file whose contents the text field does not show. */
+  #file: string | null = null;
+  #chosen: { readonly layer: string | null; readonly head: string | null };
   /** What is read: the text field's, or a file's that is no text. */
   #source: string | ArrayBuffer = "";
   #read: OwnWeights | null = null;
@@ -44,23 +52,41 @@ class OwnWeightsView {
 
   constructor(context: ChapterContext) {
     this.#context = context;
-    this.#t = { en, zh }[context.lang];
-    const t = this.#t;
-    this.#map.label = t.map;
-    this.#map.addEventListener("attention-head", (event) => {
+    this.#lang = context.lang;
+    const { parameters } = context;
+    this.#chosen = { layer: parameters.get("layer"), head: parameters.get("head") };
+    // Whichever of the elements the reader chose in.
+    this.#result.addEventListener("attention-head", (event) => {
       const { layer, head } = (event as CustomEvent<HeadDetail>).detail;
       this.#tellSums(layer, head);
+      this.#chosen = { layer: String(layer), head: String(head) };
       this.#context.share(new URLSearchParams({ layer: String(layer), head: String(head) }));
     });
-    this.#area = h("textarea", { rows: 9, placeholder: t.placeholder, spellcheck: "false", "aria-label": t.drop });
-    this.#area.addEventListener("input", () => this.#take(this.#area.value));
-    this.#tokens = h("input", { type: "text", autocomplete: "off", "aria-describedby": "own-tokens-hint" });
+    this.#area.addEventListener("input", () => {
+      this.#file = null;
+      this.#take(this.#area.value);
+    });
     this.#tokens.addEventListener("input", () => void this.#look());
-    this.element = this.#build();
+    this.#build();
   }
 
-  #build(): HTMLElement {
+  get #t(): OwnWeightsMessages {
+    return MESSAGES[this.#lang];
+  }
+
+  /** An example is one of the other language; what the reader brought stays. */
+  translate(lang: Lang): void {
+    this.#lang = lang;
+    this.#build();
+    if (this.#example) void this.example(this.#example);
+    else void this.#look();
+  }
+
+  #build(): void {
     const t = this.#t;
+    this.#map.label = t.map;
+    this.#area.placeholder = this.#file ?? t.placeholder;
+    this.#area.setAttribute("aria-label", t.drop);
     const file = h("input", {
       type: "file",
       accept: ".json,.csv,.tsv,.txt,.npy,application/json,text/*",
@@ -84,11 +110,16 @@ class OwnWeightsView {
       button.addEventListener("click", () => void this.example(name));
       return button;
     });
-    this.#result.append(h("h2", {}, t.result), this.#shape, this.#heads, this.#map, this.#sums);
-    this.#result.append(h("h2", {}, t.text), this.#words);
-    return h(
-      "div",
-      { class: "column lab own-weights" },
+    this.#result.replaceChildren(
+      h("h2", {}, t.result),
+      this.#shape,
+      this.#heads,
+      this.#map,
+      this.#sums,
+      h("h2", {}, t.text),
+      this.#words,
+    );
+    this.element.replaceChildren(
       h(
         "header",
         { class: "lab-head" },
@@ -119,7 +150,9 @@ class OwnWeightsView {
     const lb = await this.#context.engine();
     this.#area.value = exampleText(lb, name, this.#t.sample);
     this.#tokens.value = "";
+    this.#file = null;
     this.#take(this.#area.value);
+    this.#example = name;
   }
 
   async #open(file: File | undefined): Promise<void> {
@@ -128,12 +161,14 @@ class OwnWeightsView {
     const text = bytes.byteLength <= SHOWN ? new TextDecoder().decode(bytes) : "";
     // What is no text, or too long to be shown, is only named.
     this.#area.value = text.includes("\u0000") || text.includes("\ufffd") ? "" : text;
-    this.#area.placeholder = this.#area.value === "" ? file.name : this.#t.placeholder;
+    this.#file = this.#area.value === "" ? file.name : null;
+    this.#area.placeholder = this.#file ?? this.#t.placeholder;
     this.#take(bytes);
   }
 
   #take(source: string | ArrayBuffer): void {
     this.#source = source;
+    this.#example = null;
     void this.#look();
   }
 
@@ -183,10 +218,8 @@ class OwnWeightsView {
       const index = Number(value ?? 0);
       return Number.isInteger(index) && index >= 0 && index < most ? index : 0;
     };
-    const { parameters } = this.#context;
-    const layer = inside(parameters.get("layer"), layers);
-    const head: HeadChoice =
-      parameters.get("head") === "mean" && heads > 1 ? "mean" : inside(parameters.get("head"), heads);
+    const layer = inside(this.#chosen.layer, layers);
+    const head: HeadChoice = this.#chosen.head === "mean" && heads > 1 ? "mean" : inside(this.#chosen.head, heads);
     this.#map.data = attention;
     // They follow what a reader chooses in one of them, but not what the address says.
     for (const element of [this.#map, this.#heads, this.#words]) {
@@ -216,6 +249,6 @@ export const chapter: Chapter = {
     container.append(view.element);
     // Something to look at until the reader brings his own.
     await view.example("heads");
-    return { unmount() {} };
+    return { unmount() {}, translate: (lang) => view.translate(lang) };
   },
 };
