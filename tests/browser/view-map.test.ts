@@ -187,4 +187,109 @@ withBrowser("<attention-map>", () => {
       expect(after!.key).toBeGreaterThan(before!.key);
       expect(after!.query).toBeGreaterThan(before!.query);
     }));
+
+  describe("by fingers", () => {
+    type Finger = readonly [x: number, y: number];
+    const LENGTH = 64;
+
+    /** A tall page with a map on a phone, and the fingers that touch it. */
+    const touching = (
+      act: (hand: {
+        /** Fingers go down, move together, and leave. */
+        drag(from: readonly Finger[], to: readonly Finger[]): Promise<void>;
+        tapped(at: Finger): Promise<{ query: number; key: number }>;
+        zoomed(): Promise<boolean>;
+        scrolled(): Promise<number>;
+        middle: Finger;
+      }) => Promise<void>,
+    ) =>
+      stand.read(
+        `<attention-map></attention-map><div id="long"></div>`,
+        async ({ page }) => {
+          await page.evaluate(prepare, { weights: causalHead(LENGTH) });
+          const middle = await page.evaluate(() => {
+            document.querySelector<HTMLElement>("#long")!.style.height = "3000px";
+            const box = map.shadowRoot!.querySelector(".surface")!.getBoundingClientRect();
+            const { x, y, width, height } = map.drawnBox;
+            return [box.x + x + width / 2, box.y + y + height / 2] as const;
+          });
+          const devtools = await page.context().newCDPSession(page);
+          const send = (type: "touchStart" | "touchMove" | "touchEnd", fingers: readonly Finger[]) =>
+            devtools.send("Input.dispatchTouchEvent", {
+              type,
+              touchPoints: fingers.map(([x, y], id) => ({ x, y, id })),
+            });
+          const STEPS = 10;
+          await act({
+            middle,
+            async drag(from, to) {
+              await send("touchStart", from);
+              for (let step = 1; step <= STEPS; step++) {
+                const part = (a: number, b: number) => a + ((b - a) * step) / STEPS;
+                await send(
+                  "touchMove",
+                  from.map(([x, y], finger) => [part(x, to[finger]![0]), part(y, to[finger]![1])] as const),
+                );
+                await page.waitForTimeout(16);
+              }
+              await send("touchEnd", []);
+              await page.waitForTimeout(250);
+            },
+            async tapped([x, y]) {
+              // A tap on the cell that is locked would release it.
+              await page.evaluate(() => map.point(null));
+              await page.touchscreen.tap(x, y);
+              const cell = await page.evaluate(() => {
+                const { cell, locked } = map;
+                return locked ? cell : null;
+              });
+              if (!cell) throw new Error("the tap has locked no cell");
+              return { ...cell };
+            },
+            zoomed: () => page.evaluate(() => map.shadowRoot!.querySelector(".surface")!.classList.contains("zoomed")),
+            scrolled: () => page.evaluate(() => scrollY),
+          });
+          expect(await page.evaluate(() => visualViewport!.scale)).toBe(1);
+        },
+        { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
+      );
+
+    test("one finger scrolls the page over a whole map, and a tap locks the cell beneath", () =>
+      touching(async ({ drag, tapped, zoomed, scrolled, middle: [x, y] }) => {
+        const cell = await tapped([x, y]);
+        expect(cell).toEqual({ query: LENGTH / 2, key: LENGTH / 2 });
+        await drag([[x, y]], [[x, y - 150]]);
+        expect(await zoomed()).toBe(false);
+        expect(await scrolled()).toBeGreaterThan(100);
+      }));
+
+    test.each([
+      ["side by side", 1, 0],
+      ["one above the other", 0, 1],
+      ["aslant", 0.7, 0.7],
+    ])("two fingers %s zoom around what lies between them; then one moves the map, and the page stays", (_, dx, dy) =>
+      touching(async ({ drag, tapped, zoomed, scrolled, middle: [x, y] }) => {
+        const fingers = (apart: number): Finger[] => [
+          [x - dx * apart, y - dy * apart],
+          [x + dx * apart, y + dy * apart],
+        ];
+        await drag(fingers(25), fingers(100));
+        expect(await zoomed()).toBe(true);
+        const there = await tapped([x, y]);
+        expect(Math.abs(there.query - LENGTH / 2)).toBeLessThanOrEqual(1);
+        expect(Math.abs(there.key - LENGTH / 2)).toBeLessThanOrEqual(1);
+        await drag([[x, y]], [[x - 60, y - 40]]);
+        const moved = await tapped([x - 60, y - 40]);
+        // What the finger was on has gone with it.
+        expect(Math.abs(moved.query - there.query)).toBeLessThanOrEqual(1);
+        expect(Math.abs(moved.key - there.key)).toBeLessThanOrEqual(1);
+        const here = await tapped([x, y]);
+        expect(here.query).toBeGreaterThan(there.query);
+        expect(here.key).toBeGreaterThan(there.key);
+        await drag(fingers(100), fingers(15));
+        expect(await zoomed()).toBe(false);
+        expect(await scrolled()).toBe(0);
+      }),
+    );
+  });
 });

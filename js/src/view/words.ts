@@ -29,6 +29,8 @@ export interface Words {
   unlocked: string;
   help: string;
   hint: string;
+  /** The same for fingers. */
+  touchHint: string;
   zoomIn: string;
   zoomOut: string;
   zoomFit: string;
@@ -87,6 +89,7 @@ const english: Words = {
   unlocked: "Released",
   help: "Arrow keys move from cell to cell, Enter locks one, plus and minus zoom, 0 shows everything, Escape releases.",
   hint: "Click, then scroll to zoom; drag to move",
+  touchHint: "Spread two fingers to zoom; drag to move",
   zoomIn: "Zoom in",
   zoomOut: "Zoom out",
   zoomFit: "Show everything",
@@ -148,6 +151,7 @@ const chinese: Words = {
   unlocked: "已解除锁定",
   help: "方向键逐格移动，回车锁定，加号和减号缩放，0 显示全部，Esc 解除。",
   hint: "点击后滚动可缩放，拖动可平移",
+  touchHint: "双指张开可放大，拖动可平移",
   zoomIn: "放大",
   zoomOut: "缩小",
   zoomFit: "显示全部",

@@ -77,7 +77,7 @@ export function showReadout(
   if (!detail) {
     host.replaceChildren(
       h("span", { class: "quiet" }, `${words.queries(attention.queryLength)} × ${words.keys(attention.keyLength)}`),
-      h("span", { class: "quiet" }, words.hint),
+      h("span", { class: "quiet" }, matchMedia("(pointer: coarse)").matches ? words.touchHint : words.hint),
     );
     return;
   }
