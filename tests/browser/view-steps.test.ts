@@ -6,7 +6,7 @@ import { createLookback, type Lookback } from "lookback";
 import { root } from "../../bindings/toolchain/paths.mjs";
 import { seriousFindings } from "./axe.js";
 import { findChromium } from "./harness.js";
-import { ViewStand } from "./view-stand.js";
+import { far, ViewStand } from "./view-stand.js";
 
 jest.setTimeout(60_000);
 
@@ -152,6 +152,92 @@ withBrowser("<attention-steps>", () => {
       expect(text).toContain("c → b");
       expect(text).toContain(`(${Math.round(stages().weights[2 * LENGTH + 1]! * 100)}%)`);
       expect(await seriousFindings(page)).toEqual([]);
+    }));
+
+  test("what is saved is what is seen: CSV with every number, SVG with every cell, a PNG with their colours", () =>
+    stand.read("<attention-steps numbers></attention-steps>", async ({ page, complaints }) => {
+      const matrix = (data: number[]) => ({ data, dims: [LENGTH, LENGTH] });
+      const expected = stages();
+      const given = Object.fromEntries(Object.entries(expected).map(([stage, data]) => [stage, matrix(data)]));
+      const saved = await page.evaluate(
+        async (data) => {
+          const steps = document.querySelector("attention-steps")!;
+          const early = (() => {
+            try {
+              return steps.toSVG();
+            } catch (error) {
+              return String(error);
+            }
+          })();
+          steps.data = data;
+          await steps.updated;
+          const svg = new DOMParser().parseFromString(steps.toSVG(), "image/svg+xml");
+          const bitmap = await createImageBitmap(await steps.toPNG());
+          const canvas = document.createElement("canvas");
+          [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
+          const context = canvas.getContext("2d")!;
+          context.drawImage(bitmap, 0, 0);
+          const maps = [...steps.shadowRoot!.querySelectorAll("attention-map")];
+          const origin = steps.shadowRoot!.querySelector(".content")!.getBoundingClientRect();
+          // The middle of every cell but for the number in it: near its left edge.
+          const pixels = maps.map((map) => {
+            const own = map.shadowRoot!.querySelector("canvas")!;
+            const from = own.getContext("2d")!;
+            const at = map.getBoundingClientRect();
+            const { x, y, width, height } = map.drawnBox;
+            return Array.from({ length: 16 }, (_, cell) => {
+              const px = x + ((cell % 4) + 0.12) * (width / 4);
+              const py = y + (Math.floor(cell / 4) + 0.5) * (height / 4);
+              const seen = from.getImageData(Math.round(2 * px), Math.round(2 * py), 1, 1).data;
+              const [dx, dy] = [at.left - origin.left + px, at.top - origin.top + py];
+              const saved = context.getImageData(Math.round(2 * dx), Math.round(2 * dy), 1, 1).data;
+              return [[...seen], [...saved]];
+            });
+          });
+          return {
+            early,
+            csv: steps.toCSV(),
+            broken: svg.querySelector("parsererror")?.textContent ?? "",
+            drawings: [...svg.querySelectorAll("svg svg")].map((drawing) =>
+              [...drawing.querySelectorAll("rect[data-value]")].map((rect) => rect.getAttribute("data-value")),
+            ),
+            patterns: [...svg.querySelectorAll("pattern")].map(({ id }) => id),
+            used: [...svg.querySelectorAll('[fill^="url"]')].map((each) => each.getAttribute("fill")),
+            texts: [...svg.querySelectorAll("text")].map((each) => each.textContent),
+            width: Number(svg.documentElement.getAttribute("width")),
+            png: bitmap.width,
+            pixels,
+          };
+        },
+        { ...given, tokens: TOKENS },
+      );
+      expect(saved.early).toContain("nothing to export");
+      const lines = saved.csv.split("\r\n");
+      expect(lines[0]).toBe(",,a,b,c,d");
+      expect(lines).toHaveLength(1 + 4 * LENGTH + 1);
+      STAGES.forEach((stage, index) => {
+        for (let query = 0; query < LENGTH; query++) {
+          const [name, token, ...cells] = lines[1 + index * LENGTH + query]!.split(",");
+          const row = expected[stage].slice(query * LENGTH, (query + 1) * LENGTH);
+          expect([name, token]).toEqual([stage, TOKENS[query]]);
+          expect(cells.map((cell) => Math.fround(Number(cell)))).toEqual(row);
+        }
+        expect(saved.drawings[index]?.map((value) => Math.fround(Number(value)))).toEqual(expected[stage]);
+      });
+      expect(saved.broken).toBe("");
+      expect(new Set(saved.patterns).size).toBe(4);
+      for (const fill of saved.used) expect(saved.patterns.map((id) => `url(#${id})`)).toContain(fill);
+      expect(saved.texts).toEqual(
+        expect.arrayContaining(["Q·Kᵀ", "softmax", "Masked", "each row becomes shares of 1"]),
+      );
+      expect(saved.png).toBe(2 * saved.width);
+      for (const pair of saved.pixels.flat()) expect(far(pair[1]!, pair[0]!)).toBeLessThanOrEqual(3);
+      const menu = page.locator("attention-steps .save").first();
+      await menu.locator("summary").click();
+      const download = page.waitForEvent("download");
+      await menu.getByRole("button", { name: "CSV" }).click();
+      expect((await download).suggestedFilename()).toBe("attention.csv");
+      expect(complaints).toEqual([]);
     }));
 
   test("the README's page works as it stands: one script tag, no build step, data as transformers.js has them", () => {

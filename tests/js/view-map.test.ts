@@ -271,6 +271,7 @@ describe("exports", () => {
       look: LOOK,
       title: "A & B",
       numbers: true,
+      pattern: "masked",
     };
     const html = htmlOf(source, () => "");
     expect(html.match(/<td title=/g)).toHaveLength(16);

@@ -43,6 +43,8 @@ export interface CurveMark {
 export interface ImageMark extends Box {
   readonly is: "image";
   readonly image: HTMLCanvasElement;
+  /** The same as an SVG document, which a drawing holds instead of its pixels. */
+  readonly drawing?: () => string;
 }
 
 export type Mark = RectMark | TextMark | CurveMark | ImageMark;
@@ -113,6 +115,8 @@ function svgMark(mark: Mark): string {
     const [x0, y0, ...rest] = mark.points.map(at);
     return `<path d="M${x0} ${y0}C${rest.join(" ")}" fill="none" stroke="${mark.stroke}" stroke-width="${at(mark.width)}"${opacityOf("stroke-opacity", mark.opacity)}/>`;
   }
+  if (mark.is === "image" && mark.drawing)
+    return mark.drawing().replace(/^<svg([^>]*?) width="[^"]*" height="[^"]*"/, `<svg$1 ${boxOf(mark)}`);
   if (mark.is === "image")
     return `<image ${boxOf(mark)} preserveAspectRatio="none" image-rendering="pixelated" href="${mark.image.toDataURL()}"/>`;
   const leftward = runsRightToLeft(mark.text);

@@ -205,9 +205,15 @@ export class AttentionMap extends AttentionElement {
     return this.#stage.png(density);
   }
 
-  /** The whole matrix as a drawing that stands alone. */
-  toSVG(): string {
-    const source = this.#exportSource();
+  /** The same as a canvas, for a picture that it becomes a part of. */
+  toCanvas({ density = 2 }: { density?: number } = {}): HTMLCanvasElement {
+    this.#exportSource();
+    return this.#stage.canvas(density);
+  }
+
+  /** The whole matrix as a drawing that stands alone; `pattern` names its hatching, which must differ where drawings share a page. */
+  toSVG({ pattern = "masked" }: { pattern?: string } = {}): string {
+    const source = { ...this.#exportSource(), pattern };
     const context = h("canvas").getContext("2d")!;
     context.font = boldFont(source.look.font);
     const measure = (text: string) => context.measureText(text).width;
@@ -277,7 +283,7 @@ export class AttentionMap extends AttentionElement {
     const picture = this.attention && this.#picture;
     if (!picture)
       throw new LookbackError("invalid-attention", "there is nothing to export: the element has no attention to show.");
-    return { ...picture, look: this.look, title: this.#title(), numbers: this.numbers };
+    return { ...picture, look: this.look, title: this.#title(), numbers: this.numbers, pattern: "masked" };
   }
 
   #detail(): CellDetail | null {

@@ -18,6 +18,8 @@ export interface ExportSource {
   /** What it is called. */
   readonly title: string;
   readonly numbers: boolean;
+  /** What the hatching is called: drawings that share a page need different names. */
+  readonly pattern: string;
 }
 
 /** Nine digits give a float32 back exactly. */
@@ -26,15 +28,27 @@ const exactly = (value: number): string =>
 
 const csvField = (text: string): string => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
+const keysLine = ({ keyTokens }: Attention): string[] => ["", ...keyTokens.map(({ label }) => csvField(label))];
+
+function queryLines({ queryTokens, keyLength }: Attention, matrix: Float32Array): string[][] {
+  return queryTokens.map(({ label }, query) => [
+    csvField(label),
+    ...Array.from(matrix.subarray(query * keyLength, (query + 1) * keyLength), exactly),
+  ]);
+}
+
+const csvLines = (lines: readonly string[][]): string => lines.map((cells) => `${cells.join(",")}\r\n`).join("");
+
 /** RFC 4180: a line of keys, then a line per query, its token first. */
-export function csvOf(attention: Attention, matrix: Float32Array): string {
-  const { queryTokens, keyTokens, keyLength } = attention;
-  const lines = [["", ...keyTokens.map(({ label }) => csvField(label))].join(",")];
-  queryTokens.forEach(({ label }, query) => {
-    const numbers = Array.from(matrix.subarray(query * keyLength, (query + 1) * keyLength), exactly);
-    lines.push([csvField(label), ...numbers].join(","));
-  });
-  return `${lines.join("\r\n")}\r\n`;
+export const csvOf = (attention: Attention, matrix: Float32Array): string =>
+  csvLines([keysLine(attention), ...queryLines(attention, matrix)]);
+
+/** Several matrices of the same tokens: the name of each in the first column. */
+export function csvOfSteps(steps: readonly (readonly [name: string, Attention, Float32Array])[]): string {
+  const lines = steps.flatMap(([name, attention, matrix]) =>
+    queryLines(attention, matrix).map((cells) => [name, ...cells]),
+  );
+  return csvLines([...steps.slice(0, 1).map(([, attention]) => ["", ...keysLine(attention)]), ...lines]);
 }
 
 /** More cells than this are one picture within the SVG. */
@@ -51,7 +65,10 @@ function label(token: Token, x: number, y: number, anchor: "end" | "middle" | "s
   return `<text x="${at(x)}" y="${at(y)}" text-anchor="${side}" dominant-baseline="central"${turn}${transform}>${escaped(token.label)}</text>`;
 }
 
-function svgCells({ attention, shown, shades, matrix, look, numbers }: ExportSource, { frame }: Layout): string {
+function svgCells(
+  { attention, shown, shades, matrix, look, numbers, pattern }: ExportSource,
+  { frame }: Layout,
+): string {
   const { fit, aspect, rows, columns } = frame;
   const height = fit * aspect;
   const cells: string[] = [];
@@ -63,7 +80,7 @@ function svgCells({ attention, shown, shades, matrix, look, numbers }: ExportSou
       const gap = fit >= 9 ? 0.5 : 0;
       const x = key * fit + gap;
       const y = query * height + gap;
-      const fill = masked && fit >= 14 ? "url(#masked)" : shades.css(value);
+      const fill = masked && fit >= 14 ? `url(#${pattern})` : shades.css(value);
       cells.push(
         `<rect x="${at(x)}" y="${at(y)}" width="${at(fit - 2 * gap)}" height="${at(height - 2 * gap)}" fill="${fill}" data-query="${query}" data-key="${key}" data-value="${exactly(matrix[query * columns + key]!)}"/>`,
       );
@@ -120,7 +137,7 @@ function svgMarginals({ marginals, look }: ExportSource, { frame, left, top }: L
 
 /** The whole matrix as drawing. `picture` is the cells' address where there are too many to be drawn one by one. */
 export function svgOf(source: ExportSource, layout: Layout, picture: () => string): string {
-  const { look, title, shades } = source;
+  const { look, title, shades, pattern } = source;
   const { width, height, left, top, frame } = layout;
   const many = frame.rows * frame.columns > MOST_RECTS;
   const cells = many
@@ -130,7 +147,7 @@ export function svgOf(source: ExportSource, layout: Layout, picture: () => strin
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" font-family="${escaped(look.font)}">`,
     `<title>${escaped(title)}</title>`,
-    `<defs><pattern id="masked" width="6" height="6" patternUnits="userSpaceOnUse"><rect width="6" height="6" fill="${masked}"/><path d="M-1 7L7 -1M-1 1L1 -1M5 7L7 5" stroke="${look.hatch}"/></pattern></defs>`,
+    `<defs><pattern id="${pattern}" width="6" height="6" patternUnits="userSpaceOnUse"><rect width="6" height="6" fill="${masked}"/><path d="M-1 7L7 -1M-1 1L1 -1M5 7L7 5" stroke="${look.hatch}"/></pattern></defs>`,
     `<rect width="${width}" height="${height}" fill="${look.paper}"/>`,
     `<g transform="translate(${at(left)} ${at(top)})">${cells}</g>`,
     svgLabels(source, layout),

@@ -113,12 +113,17 @@ export class Stage {
   }
 
   /** What is seen now, without what is pointed at. */
-  async png(density: number): Promise<Blob> {
+  canvas(density: number): HTMLCanvasElement {
     if (!this.#layout) throw new LookbackError("invalid-attention", "there is no picture yet: wait for `updated`.");
     const canvas = h("canvas");
     canvas.width = Math.round(this.#layout.width * density);
     canvas.height = Math.round(this.#layout.height * density);
     this.#paint(canvas.getContext("2d")!, density, true);
+    return canvas;
+  }
+
+  png(density: number): Promise<Blob> {
+    const canvas = this.canvas(density);
     return new Promise((resolve, reject) =>
       canvas.toBlob((blob) => {
         if (blob) resolve(blob);

@@ -1,12 +1,17 @@
 /** <attention-steps>: how weights come about, as four pictures that point at the same cell. */
-import type { Attention } from "../data.js";
+import { LookbackError } from "lookback";
+import { Bar } from "../controls.js";
+import type { Attention, HeadChoice } from "../data.js";
 import { bdi, h } from "../dom.js";
 import { AttentionElement } from "../element.js";
 import type { CellDetail } from "../events.js";
 import { formatNumber, formatPercent, formatPrecise } from "../format.js";
 import { AttentionMap } from "../map/element.js";
+import { csvOfSteps } from "../map/export.js";
 import type { Cell } from "../map/viewport.js";
+import { pngOfScene, type Scene, svgOfScene } from "../marks.js";
 import type { ReadOptions } from "../read.js";
+import { type Figure, sceneOf } from "./picture.js";
 import { type Engine, readStages, STAGES, type Stage, type Stages } from "./stages.js";
 import { STEPS_STYLES } from "./styles.js";
 
@@ -14,13 +19,18 @@ import { STEPS_STYLES } from "./styles.js";
 const HEIGHT = 420;
 
 export class AttentionSteps extends AttentionElement {
-  static override observedAttributes = [...AttentionElement.observedAttributes, "numbers", "max-height"];
+  static override observedAttributes = [
+    ...AttentionElement.observedAttributes,
+    "numbers",
+    "max-height",
+    "hide-toolbar",
+  ];
   static override styles = STEPS_STYLES;
 
   readonly #readout = h("div", { part: "readout", class: "readout" });
+  readonly #bar = new Bar(this);
   readonly #maps: Record<Stage, AttentionMap>;
-  readonly #captions: Record<Stage, HTMLElement>;
-  readonly #operators: Record<Stage, HTMLElement>;
+  readonly #figures: Record<Stage, Figure>;
   #lb: Engine | null = null;
   #stages: Stages | null = null;
   #shown: Stages | null = null;
@@ -30,19 +40,19 @@ export class AttentionSteps extends AttentionElement {
     const each = <T>(make: (stage: Stage) => T) =>
       Object.fromEntries(STAGES.map((stage) => [stage, make(stage)])) as Record<Stage, T>;
     this.#maps = each((stage) => this.#makeMap(stage));
-    this.#captions = each(() => h("figcaption", {}));
-    this.#operators = each(() => h("div", { class: "operator" }));
+    this.#figures = each((stage) => ({
+      operator: h("div", { class: "operator" }),
+      title: h("strong", {}),
+      how: h("span", {}),
+      map: this.#maps[stage],
+    }));
     const line = h("div", { class: "line", part: "steps" });
-    for (const stage of STAGES)
-      line.append(
-        h(
-          "figure",
-          { part: `step ${stage}` },
-          h("div", { class: "head" }, this.#operators[stage], this.#captions[stage]),
-          this.#maps[stage],
-        ),
-      );
-    this.content.append(line, this.#readout);
+    for (const stage of STAGES) {
+      const { operator, title, how, map } = this.#figures[stage];
+      const head = h("div", { class: "head" }, operator, h("figcaption", {}, title, how));
+      line.append(h("figure", { part: `step ${stage}` }, head, map));
+    }
+    this.content.append(line, h("div", { class: "foot" }, this.#readout, this.#bar.element));
   }
 
   /** What computes the steps from q and k: `await createLookback()`. */
@@ -62,6 +72,13 @@ export class AttentionSteps extends AttentionElement {
     this.toggleAttribute("numbers", numbers);
   }
 
+  get hideToolbar(): boolean {
+    return this.hasAttribute("hide-toolbar");
+  }
+  set hideToolbar(hide: boolean) {
+    this.toggleAttribute("hide-toolbar", hide);
+  }
+
   /** The cell that is pointed at; null = none. */
   get cell(): Cell | null {
     return this.#maps.weights.cell;
@@ -75,6 +92,41 @@ export class AttentionSteps extends AttentionElement {
   point(cell: Cell | null, locked = false): void {
     for (const stage of STAGES) this.#maps[stage].point(cell, locked);
     this.#tell();
+  }
+
+  /** The numbers of all four: a line of keys, then a line per step and query. */
+  toCSV(): string {
+    const { stages, layer, head } = this.#ready();
+    return csvOfSteps(STAGES.map((stage) => [stage, stages[stage], stages[stage].matrix(layer, head)]));
+  }
+
+  /** All four as a drawing that stands alone. */
+  toSVG(): string {
+    return svgOfScene(this.#scene(), this.label ?? STAGES.map((stage) => this.words.steps[stage].title).join(", "));
+  }
+
+  /** What is seen. */
+  toPNG(): Promise<Blob> {
+    return pngOfScene(this.#scene(), this.#density);
+  }
+
+  get #density(): number {
+    return Math.max(2, window.devicePixelRatio);
+  }
+
+  #scene(): Scene {
+    this.#ready();
+    const figures = STAGES.map((stage) => this.#figures[stage]);
+    return sceneOf(this.content, figures, this.look, this.#density);
+  }
+
+  /** Everything that is asked for so far, drawn or not yet. */
+  #ready(): { stages: Stages; layer: number; head: HeadChoice } {
+    this.flush();
+    const { attention } = this;
+    if (!attention || !this.#shown)
+      throw new LookbackError("invalid-attention", "there is nothing to export: the element has no attention to show.");
+    return { stages: this.#shown, ...this.selection(attention) };
   }
 
   protected override read(input: unknown, options: ReadOptions): Attention {
@@ -105,9 +157,13 @@ export class AttentionSteps extends AttentionElement {
       map.colorScale = this.colorScale;
       map.label = title;
       map.setAttribute("max-height", String(height));
-      this.#captions[stage].replaceChildren(h("strong", {}, title), h("span", {}, how));
-      this.#operators[stage].textContent = this.#operatorOf(stage, attention, layer);
+      const figure = this.#figures[stage];
+      figure.title.textContent = title;
+      figure.how.textContent = how;
+      figure.operator.textContent = this.#operatorOf(stage, attention, layer);
     }
+    this.#bar.element.hidden = this.hideToolbar;
+    this.#bar.show(words);
     this.#tell();
   }
 
