@@ -179,6 +179,7 @@ withBrowser("<attention-steps>", () => {
           context.drawImage(bitmap, 0, 0);
           const maps = [...steps.shadowRoot!.querySelectorAll("attention-map")];
           const origin = steps.shadowRoot!.querySelector(".content")!.getBoundingClientRect();
+          const edge = (bitmap.width / 2 - origin.width) / 2;
           // The middle of every cell but for the number in it: near its left edge.
           const pixels = maps.map((map) => {
             const own = map.shadowRoot!.querySelector("canvas")!;
@@ -189,7 +190,7 @@ withBrowser("<attention-steps>", () => {
               const px = x + ((cell % 4) + 0.12) * (width / 4);
               const py = y + (Math.floor(cell / 4) + 0.5) * (height / 4);
               const seen = from.getImageData(Math.round(2 * px), Math.round(2 * py), 1, 1).data;
-              const [dx, dy] = [at.left - origin.left + px, at.top - origin.top + py];
+              const [dx, dy] = [edge + at.left - origin.left + px, edge + at.top - origin.top + py];
               const saved = context.getImageData(Math.round(2 * dx), Math.round(2 * dy), 1, 1).data;
               return [[...seen], [...saved]];
             });

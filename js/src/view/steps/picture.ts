@@ -28,14 +28,14 @@ function linesOf(element: HTMLElement): { text: string; box: DOMRect }[] {
   return lines;
 }
 
-/** Room below the last picture. */
-const EDGE = 4;
+/** Room around them. */
+const EDGE = 12;
 
 export function sceneOf(host: HTMLElement, figures: readonly Figure[], look: Look, density: number): Scene {
   const origin = host.getBoundingClientRect();
   const boxOf = ({ left, top, width, height }: DOMRect) => ({
-    x: left - origin.left,
-    y: top - origin.top,
+    x: left - origin.left + EDGE,
+    y: top - origin.top + EDGE,
     width,
     height,
   });
@@ -67,5 +67,6 @@ export function sceneOf(host: HTMLElement, figures: readonly Figure[], look: Loo
     ];
   });
   const bottom = Math.max(0, ...marks.map((mark) => (mark.is === "image" ? mark.y + mark.height : 0)));
-  return { width: host.clientWidth, height: Math.ceil(bottom + EDGE), paper: look.paper, font: look.font, marks };
+  const [width, height] = [host.clientWidth + 2 * EDGE, Math.ceil(bottom + EDGE)];
+  return { width, height, paper: look.paper, font: look.font, marks };
 }

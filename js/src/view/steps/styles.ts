@@ -6,8 +6,8 @@ ${CONTROL_STYLES}
 .line { display: grid; gap: 20px 22px; grid-template-columns: repeat(4, minmax(0, 1fr)); }
 @container (max-width: 1000px) { .line { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
 @container (max-width: 520px) { .line { grid-template-columns: minmax(0, 1fr); } }
-figure { display: grid; gap: 6px; grid-template-rows: auto 1fr; margin: 0; min-width: 0; }
-.head { align-items: center; display: flex; gap: 10px; }
+figure { display: grid; gap: 6px; grid-row: span 2; grid-template-rows: subgrid; margin: 0; min-width: 0; }
+.head { align-items: center; align-self: start; display: flex; gap: 10px; }
 .operator {
   background: var(--_raised);
   border: 1px solid var(--_line);
