@@ -47,3 +47,10 @@ export function largestOf(amounts: Float32Array): number {
   for (const amount of amounts) if (Number.isFinite(amount) && Math.abs(amount) > most) most = Math.abs(amount);
   return most;
 }
+
+/** Of two scores the one farthest from 0; −∞, which is masked, gives way to any other. NaN is never lost. */
+export function stronger(a: number, b: number): number {
+  if (a === Number.NEGATIVE_INFINITY || Number.isNaN(b)) return b;
+  if (b === Number.NEGATIVE_INFINITY || Number.isNaN(a)) return a;
+  return Math.abs(b) > Math.abs(a) ? b : a;
+}

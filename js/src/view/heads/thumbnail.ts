@@ -1,17 +1,11 @@
 /** A matrix on few pixels: each is the strongest of the cells that it stands for, so that one strong weight among a thousand is seen. */
 import type { AttentionKind } from "../data.js";
+import { stronger } from "../looks.js";
 
 export interface Thumbnail {
   readonly rows: number;
   readonly columns: number;
   readonly data: Float32Array;
-}
-
-/** Scores: the one farthest from 0; −∞, which is masked, gives way to any other. NaN is never lost. */
-function stronger(a: number, b: number): number {
-  if (a === Number.NEGATIVE_INFINITY || Number.isNaN(b)) return b;
-  if (b === Number.NEGATIVE_INFINITY || Number.isNaN(a)) return a;
-  return Math.abs(b) > Math.abs(a) ? b : a;
 }
 
 /** At most `most` rows and columns, no more than the matrix has; one cell is in exactly one pixel. */

@@ -239,37 +239,35 @@ export function drawPointer(
   context: Context,
   attention: Attention,
   { layout, view, look, density }: Scene,
-  cell: Cell | null,
+  cell: Cell,
   locked: boolean,
 ): void {
   context.save();
   context.setTransform(density, 0, 0, density, 0, 0);
   context.clearRect(0, 0, layout.width, layout.height);
-  if (cell) {
-    const { left, top, frame } = layout;
-    const box = boxOf(frame, view, cell);
-    context.save();
-    context.beginPath();
-    context.rect(left - 1, top - 1, frame.width + 2, frame.height + 2);
-    context.clip();
-    context.translate(left, top);
-    context.strokeStyle = look.accent;
-    context.lineWidth = 1;
-    context.globalAlpha = 0.75;
-    context.strokeRect(-2, box.y, frame.width + 4, box.height);
-    context.strokeRect(box.x, -2, box.width, frame.height + 4);
-    context.globalAlpha = 1;
-    const grown = growing(box);
-    context.strokeStyle = look.paper;
-    context.lineWidth = locked ? 6 : 4.5;
-    context.strokeRect(grown.x, grown.y, grown.width, grown.height);
-    context.strokeStyle = look.accent;
-    context.lineWidth = locked ? 3.5 : 2;
-    context.strokeRect(grown.x, grown.y, grown.width, grown.height);
-    context.restore();
-    drawPointedLabel(context, attention.queryTokens[cell.query], "query", box, layout, look, isSlanted(layout, view));
-    drawPointedLabel(context, attention.keyTokens[cell.key], "key", box, layout, look, isSlanted(layout, view));
-  }
+  const { left, top, frame } = layout;
+  const box = boxOf(frame, view, cell);
+  context.save();
+  context.beginPath();
+  context.rect(left - 1, top - 1, frame.width + 2, frame.height + 2);
+  context.clip();
+  context.translate(left, top);
+  context.strokeStyle = look.accent;
+  context.lineWidth = 1;
+  context.globalAlpha = 0.75;
+  context.strokeRect(-2, box.y, frame.width + 4, box.height);
+  context.strokeRect(box.x, -2, box.width, frame.height + 4);
+  context.globalAlpha = 1;
+  const grown = growing(box);
+  context.strokeStyle = look.paper;
+  context.lineWidth = locked ? 6 : 4.5;
+  context.strokeRect(grown.x, grown.y, grown.width, grown.height);
+  context.strokeStyle = look.accent;
+  context.lineWidth = locked ? 3.5 : 2;
+  context.strokeRect(grown.x, grown.y, grown.width, grown.height);
+  context.restore();
+  drawPointedLabel(context, attention.queryTokens[cell.query], "query", box, layout, look, isSlanted(layout, view));
+  drawPointedLabel(context, attention.keyTokens[cell.key], "key", box, layout, look, isSlanted(layout, view));
   context.restore();
 }
 

@@ -55,21 +55,24 @@ export interface Marginals {
 export function marginalsOf(matrix: Float32Array, rows: number, columns: number, kind: "mean" | "sum"): Marginals {
   const queries = new Float64Array(rows);
   const keys = new Float64Array(columns);
-  for (let row = 0, at = 0; row < rows; row++) {
-    let sum = 0;
-    for (let key = 0; key < columns; key++, at++) {
-      const value = matrix[at]!;
-      if (value - value !== 0) continue;
-      sum += value;
-      keys[key]! += value;
-    }
-    queries[row] = sum;
-  }
+  for (let row = 0; row < rows; row++) queries[row] = addRow(matrix, row * columns, keys);
   if (kind === "mean") {
     for (let row = 0; row < rows; row++) queries[row]! /= columns;
     for (let key = 0; key < columns; key++) keys[key]! /= rows;
   }
   return { queries, keys };
+}
+
+/** Adds a row to the columns' sums, and returns its own. */
+function addRow(matrix: Float32Array, from: number, keys: Float64Array): number {
+  let sum = 0;
+  for (let key = 0; key < keys.length; key++) {
+    const value = matrix[from + key]!;
+    if (value === 0 || value - value !== 0) continue;
+    sum += value;
+    keys[key]! += value;
+  }
+  return sum;
 }
 
 /** The number with the strongest colour: the largest weight, or the score farthest from 0. */

@@ -25,6 +25,44 @@ const FADED = 0.82;
 const packed = ([red, green, blue]: readonly [number, number, number]): number =>
   ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 
+/** A ramp as pixels, and the same faded towards the paper. */
+interface Tables {
+  readonly paper: number;
+  readonly full: Uint32Array;
+  readonly faded: Uint32Array;
+}
+
+const tables = new WeakMap<Ramp, Tables>();
+
+function tablesOf(ramp: Ramp, ground: readonly [number, number, number]): Tables {
+  const known = tables.get(ramp);
+  const paper = packed(ground);
+  if (known?.paper === paper) return known;
+  const colours = Array.from({ length: SHADES }, (_, i) => shadeAt(ramp, i / (SHADES - 1)));
+  const made = {
+    paper,
+    full: Uint32Array.from(colours, packed),
+    faded: Uint32Array.from(colours, (colour) => packed(mix(colour, ground, FADED))),
+  };
+  tables.set(ramp, made);
+  return made;
+}
+
+/** The shades of a logarithmic scale by the leading bits of a float32 from 10^−DECADES to 1: 1024 to each doubling. */
+const BITS = 13;
+const float = new Float32Array([10 ** -DECADES, 1]);
+const bits = new Int32Array(float.buffer);
+const LEAST = bits[0]!;
+const ONE = bits[1]!;
+let logarithms: Uint8Array | null = null;
+
+function makeLogarithms(): Uint8Array {
+  return Uint8Array.from({ length: (ONE - LEAST) >> BITS }, (_, i) => {
+    bits[0] = LEAST + (i + 0.5) * 2 ** BITS;
+    return shadeIndex(1 + Math.log10(float[0]!) / DECADES);
+  });
+}
+
 /**
  * Weights: 0 is masked, a negative one is a weight that a filter fades. Scores: −∞ is masked. NaN has a colour of its own in both.
  */
@@ -34,8 +72,7 @@ export class Shades {
   /** The number with the strongest colour. */
   readonly extent: number;
   readonly ramp: Ramp;
-  readonly #table = new Uint32Array(SHADES);
-  readonly #faded = new Uint32Array(SHADES);
+  readonly #tables: Tables;
   readonly #masked: [number, number, number];
   readonly #missing: [number, number, number];
   readonly #paper: [number, number, number];
@@ -48,18 +85,7 @@ export class Shades {
     this.#masked = parseColour(look.masked);
     this.#missing = parseColour(look.missing);
     this.#paper = parseColour(look.paper);
-    for (let i = 0; i < SHADES; i++) {
-      const colour = shadeAt(this.ramp, i / (SHADES - 1));
-      this.#table[i] = packed(colour);
-      this.#faded[i] = packed(mix(colour, this.#paper, FADED));
-    }
-  }
-
-  /** 0 … 1 along the ramp. */
-  share(value: number): number {
-    if (this.kind === "scores") return 0.5 + value / this.extent / 2;
-    const size = Math.abs(value) / this.extent;
-    return this.scale === "linear" ? size : 1 + Math.log10(Math.max(size, 1e-30)) / DECADES;
+    this.#tables = tablesOf(this.ramp, this.#paper);
   }
 
   isMasked(value: number): boolean {
@@ -69,7 +95,7 @@ export class Shades {
   colour(value: number): [number, number, number] {
     if (Number.isNaN(value)) return this.#missing;
     if (this.isMasked(value)) return this.#masked;
-    const colour = shadeAt(this.ramp, this.share(value));
+    const colour = shadeAt(this.ramp, this.#shade(value) / (SHADES - 1));
     return this.kind === "weights" && value < 0 ? mix(colour, this.#paper, FADED) : colour;
   }
 
@@ -89,25 +115,30 @@ export class Shades {
     pixels: Uint32Array,
     pixelStride: number,
   ): void {
+    for (let y = 0; y < rows; y++) this.#paintRow(data, (row + y) * stride + column, columns, pixels, y * pixelStride);
+  }
+
+  /** Called row by row: engines make fast code of what is called often. */
+  #paintRow(data: Float32Array, from: number, count: number, pixels: Uint32Array, to: number): void {
     const masked = packed(this.#masked);
     const missing = packed(this.#missing);
+    const { full, faded } = this.#tables;
     const signed = this.kind === "scores";
-    const linear = this.scale === "linear";
-    const factor = (SHADES - 1) / this.extent;
-    for (let y = 0; y < rows; y++) {
-      const from = (row + y) * stride + column;
-      const to = y * pixelStride;
-      for (let x = 0; x < columns; x++) {
-        const value = data[from + x]!;
-        if (this.isMasked(value)) pixels[to + x] = masked;
-        else if (Number.isNaN(value)) pixels[to + x] = missing;
-        else if (signed) pixels[to + x] = this.#table[shadeIndex(this.share(value))]!;
-        else {
-          const size = value < 0 ? -value : value;
-          const shade = linear ? Math.min(SHADES - 1, Math.round(size * factor)) : shadeIndex(this.share(size));
-          pixels[to + x] = (value < 0 ? this.#faded : this.#table)[shade]!;
-        }
-      }
+    for (let i = 0; i < count; i++) {
+      const value = data[from + i]!;
+      if (this.isMasked(value)) pixels[to + i] = masked;
+      else if (Number.isNaN(value)) pixels[to + i] = missing;
+      else pixels[to + i] = (value < 0 && !signed ? faded : full)[this.#shade(value)]!;
     }
+  }
+
+  #shade(value: number): number {
+    if (this.kind === "scores") return shadeIndex(0.5 + value / this.extent / 2);
+    const size = Math.abs(value) / this.extent;
+    if (this.scale === "linear") return shadeIndex(size);
+    float[0] = size;
+    const at = (bits[0]! - LEAST) >> BITS;
+    logarithms ??= makeLogarithms();
+    return at < 0 ? 0 : (logarithms[at] ?? SHADES - 1);
   }
 }

@@ -24,10 +24,17 @@ export interface StageSettings {
   readonly numbers: boolean;
 }
 
+function resize(canvas: HTMLCanvasElement, { width, height }: Layout, density: number): void {
+  canvas.width = Math.round(width * density);
+  canvas.height = Math.round(height * density);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+}
+
 export class Stage {
   readonly surface = h("div", { part: "map", class: "surface", tabindex: "0", role: "application" });
   readonly #base = h("canvas", { part: "canvas", "aria-hidden": "true" });
-  readonly #overlay = h("canvas", { class: "overlay", "aria-hidden": "true" });
+  readonly #overlay = h("canvas", { class: "overlay", "aria-hidden": "true", hidden: true });
   readonly #host: StageHost;
   #picture: Picture | null = null;
   #settings: StageSettings | null = null;
@@ -145,8 +152,12 @@ export class Stage {
     );
   }
 
+  /** The overlay needs as much memory as the picture: it has none until a cell is pointed at. */
   #drawPointer(): void {
     if (!this.#layout || !this.#picture || !this.#settings) return;
+    this.#overlay.hidden = this.cell === null;
+    if (this.cell === null) return;
+    if (this.#overlay.width === 0) resize(this.#overlay, this.#layout, this.#settings.density);
     const density = this.#overlay.width / this.#layout.width;
     const { look, numbers } = this.#settings;
     const scene = { layout: this.#layout, view: this.#view, look, density, numbers };
@@ -165,12 +176,8 @@ export class Stage {
     this.#layout = layout;
     this.#layoutOf = attention;
     this.#laidOut = laidOut;
-    for (const canvas of [this.#base, this.#overlay]) {
-      canvas.width = Math.round(layout.width * density);
-      canvas.height = Math.round(layout.height * density);
-      canvas.style.width = `${layout.width}px`;
-      canvas.style.height = `${layout.height}px`;
-    }
+    resize(this.#base, layout, density);
+    this.#overlay.width = 0;
     this.surface.style.width = `${layout.width}px`;
     this.surface.parentElement?.style.setProperty("--_width", `${layout.width}px`);
     this.surface.style.height = `${layout.height}px`;

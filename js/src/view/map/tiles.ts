@@ -1,5 +1,5 @@
 /** A pyramid as coloured pictures of 256 × 256 cells, each painted when it is first seen. */
-import type { Pyramid } from "./pyramid.js";
+import type { Level, Part, Pyramid } from "./pyramid.js";
 import type { Shades } from "./shades.js";
 import type { Frame, View } from "./viewport.js";
 import { levelFor } from "./viewport.js";
@@ -30,14 +30,13 @@ function newPicture(width: number, height: number): Picture {
   return canvas;
 }
 
-type Part = readonly [row: number, column: number, rows: number, columns: number];
+/** The pixels of a tile on their way into its picture. */
+let pixels: ImageData | null = null;
 
-function paintOn(picture: Picture, shades: Shades, data: Float32Array, stride: number, part: Part): void {
-  const context = picture.getContext("2d") as Context;
-  const [, , rows, columns] = part;
-  const image = context.createImageData(columns, rows);
-  shades.paint(data, stride, part, new Uint32Array(image.data.buffer), columns);
-  context.putImageData(image, 0, 0);
+/** Colours a part of a matrix, with room for it in `image`, onto a picture. */
+function paintOn(picture: Picture, shades: Shades, { data, columns }: Level, part: Part, image: ImageData): void {
+  shades.paint(data, columns, part, new Uint32Array(image.data.buffer), image.width);
+  (picture.getContext("2d") as Context).putImageData(image, 0, 0, 0, 0, part[3], part[2]);
 }
 
 /** As an address, for files that hold pictures. */
@@ -73,7 +72,7 @@ export class Tiles {
     context.clip();
     context.imageSmoothingEnabled = false;
     let complete = true;
-    const { rows, columns } = this.#pyramid.level(level);
+    const { rows, columns } = this.#pyramid.sizeOf(level);
     const width = view.cell * 2 ** level;
     const height = width * frame.aspect;
     const range = (from: number, length: number, size: number, count: number) =>
@@ -101,12 +100,12 @@ export class Tiles {
   /** The whole matrix, at the finest level that is no larger than `most` cells. */
   whole(most: number): HTMLCanvasElement {
     let level = 0;
-    while (Math.max(this.#pyramid.level(level).rows, this.#pyramid.level(level).columns) > most) level++;
-    const { rows, columns, data } = this.#pyramid.level(level);
+    while (Math.max(...Object.values(this.#pyramid.sizeOf(level))) > most) level++;
+    const { rows, columns } = this.#pyramid.sizeOf(level);
     const canvas = document.createElement("canvas");
     canvas.width = columns;
     canvas.height = rows;
-    paintOn(canvas, this.#shades, data, columns, [0, 0, rows, columns]);
+    paintOn(canvas, this.#shades, this.#pyramid.level(level), [0, 0, rows, columns], new ImageData(columns, rows));
     return canvas;
   }
 
@@ -121,11 +120,13 @@ export class Tiles {
       }
       return known ?? null;
     }
-    const { rows: allRows, columns: allColumns, data } = this.#pyramid.level(level);
-    const rows = Math.min(SIDE, allRows - row * SIDE);
-    const columns = Math.min(SIDE, allColumns - column * SIDE);
+    const whole = this.#pyramid.sizeOf(level);
+    const rows = Math.min(SIDE, whole.rows - row * SIDE);
+    const columns = Math.min(SIDE, whole.columns - column * SIDE);
     const picture = newPicture(columns, rows);
-    paintOn(picture, this.#shades, data, allColumns, [row * SIDE, column * SIDE, rows, columns]);
+    const source = this.#pyramid.part(level, [row * SIDE, column * SIDE, rows, columns]);
+    pixels ??= new ImageData(SIDE, SIDE);
+    paintOn(picture, this.#shades, source.level, source.part, pixels);
     const tile = { picture, columns, rows };
     this.#tiles.set(name, tile);
     if (this.#tiles.size > MOST_TILES) this.#tiles.delete(this.#tiles.keys().next().value ?? "");
