@@ -3,15 +3,14 @@
 import { Bar } from "../controls.js";
 import type { Attention, HeadChoice } from "../data.js";
 import { h } from "../dom.js";
-import { AttentionElement } from "../element.js";
 import type { CellDetail } from "../events.js";
 import { formatNumber, formatPercent, formatPrecise } from "../format.js";
 import { matrixOf, strongest, sumsOf } from "../looks.js";
 import { csvOf } from "../map/export.js";
 import { detailOf } from "../map/readout.js";
-import { SCALES, type ScaleKind } from "../map/shades.js";
 import { type Mark, pngOfScene, type Scene, svgOfScene } from "../marks.js";
 import { refuse } from "../numbers.js";
+import { ScaledElement } from "../scaled.js";
 import { TableTwin } from "../table.js";
 import { headName, quote } from "../words.js";
 import { Columns } from "./columns.js";
@@ -21,20 +20,12 @@ import { HEADS_STYLES } from "./styles.js";
 import { Tiles } from "./tiles.js";
 
 const TALLEST = 480;
-const LINEAR_KEYS = 64;
 export const PARTS = ["all", "overview", "tokens"] as const;
 /** What is shown: the overview of all heads, the tokens of one layer, or both. */
 export type HeadsView = (typeof PARTS)[number];
 
-export class AttentionHeads extends AttentionElement {
-  static override observedAttributes = [
-    ...AttentionElement.observedAttributes,
-    "view",
-    "scale",
-    "value-weighted",
-    "max-height",
-    "hide-toolbar",
-  ];
+export class AttentionHeads extends ScaledElement {
+  static override observedAttributes = [...ScaledElement.observedAttributes, "view", "max-height"];
   static override styles = HEADS_STYLES;
 
   readonly #overview = new Overview({
@@ -75,30 +66,6 @@ export class AttentionHeads extends AttentionElement {
   }
   set view(view: HeadsView) {
     this.setAttribute("view", view);
-  }
-
-  /** Of the overview. Default: linear up to 64 keys. */
-  get scale(): ScaleKind {
-    const few = (this.#attention?.keyLength ?? 0) <= LINEAR_KEYS;
-    return this.choice("scale", this.getAttribute("scale") ?? (few ? "linear" : "log"), SCALES);
-  }
-  set scale(scale: ScaleKind) {
-    this.setAttribute("scale", scale);
-  }
-
-  /** Each weight times the length of its value, where `v` is given. */
-  get valueWeighted(): boolean {
-    return this.hasAttribute("value-weighted");
-  }
-  set valueWeighted(weighted: boolean) {
-    this.toggleAttribute("value-weighted", weighted);
-  }
-
-  get hideToolbar(): boolean {
-    return this.hasAttribute("hide-toolbar");
-  }
-  set hideToolbar(hide: boolean) {
-    this.toggleAttribute("hide-toolbar", hide);
   }
 
   /** The queries whose looks are added up. */

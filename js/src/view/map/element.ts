@@ -2,9 +2,9 @@
 import { LookbackError } from "lookback";
 import type { Attention } from "../data.js";
 import { h } from "../dom.js";
-import { AttentionElement } from "../element.js";
 import type { CellDetail } from "../events.js";
 import { saveFile } from "../save.js";
+import { ScaledElement } from "../scaled.js";
 import { TableTwin } from "../table.js";
 import { headName } from "../words.js";
 import { csvOf, type ExportSource, htmlOf, svgOf } from "./export.js";
@@ -13,7 +13,6 @@ import { boldFont, layoutMap } from "./layout.js";
 import { makePicture, type Picture, type PictureSettings } from "./picture.js";
 import { POOLINGS, type Pooling } from "./pyramid.js";
 import { detailOf, showReadout, spoken } from "./readout.js";
-import { SCALES, type ScaleKind } from "./shades.js";
 import { Stage } from "./stage.js";
 import { MAP_STYLES } from "./styles.js";
 import { pictureOfWhole } from "./tiles.js";
@@ -22,15 +21,12 @@ import type { Cell } from "./viewport.js";
 
 /** Tallest picture, where no attribute says another. */
 const HEIGHT = 640;
-/** Longer rows have weights so small that a linear scale shows next to nothing. */
-const LINEAR_KEYS = 64;
 /** Width of an exported picture. */
 const EXPORT_ROOM = 960;
 
-export class AttentionMap extends AttentionElement {
+export class AttentionMap extends ScaledElement {
   static override observedAttributes = [
-    ...AttentionElement.observedAttributes,
-    "scale",
+    ...ScaledElement.observedAttributes,
     "pool",
     "marginals",
     "threshold",
@@ -38,8 +34,6 @@ export class AttentionMap extends AttentionElement {
     "max",
     "max-height",
     "numbers",
-    "value-weighted",
-    "hide-toolbar",
     "compact",
   ];
   static override styles = MAP_STYLES;
@@ -72,15 +66,6 @@ export class AttentionMap extends AttentionElement {
     super();
     const foot = h("div", { class: "foot" }, this.#readout, this.#legend);
     this.content.append(this.#toolbar.element, this.#stage.surface, foot, this.#table.element);
-  }
-
-  /** 'linear', or 'log': each tenth of the largest weight a quarter of the scale. Default: linear up to 64 keys. */
-  get scale(): ScaleKind {
-    const few = (this.attention?.keyLength ?? 0) <= LINEAR_KEYS;
-    return this.choice("scale", this.getAttribute("scale") ?? (few ? "linear" : "log"), SCALES);
-  }
-  set scale(scale: ScaleKind) {
-    this.setAttribute("scale", scale);
   }
 
   /** What many cells in one pixel look like: their strongest ('max') or their mean. */
@@ -123,27 +108,12 @@ export class AttentionMap extends AttentionElement {
     this.setAttribute("max", String(most));
   }
 
-  /** Each weight times the length of its value, where `v` is given. */
-  get valueWeighted(): boolean {
-    return this.hasAttribute("value-weighted");
-  }
-  set valueWeighted(weighted: boolean) {
-    this.toggleAttribute("value-weighted", weighted);
-  }
-
   /** Numbers in the cells that have room for them. */
   get numbers(): boolean {
     return this.hasAttribute("numbers");
   }
   set numbers(numbers: boolean) {
     this.toggleAttribute("numbers", numbers);
-  }
-
-  get hideToolbar(): boolean {
-    return this.hasAttribute("hide-toolbar");
-  }
-  set hideToolbar(hide: boolean) {
-    this.toggleAttribute("hide-toolbar", hide);
   }
 
   /** The picture alone: no toolbar, no line below. */

@@ -3,15 +3,15 @@
 import { Bar } from "../controls.js";
 import type { Attention } from "../data.js";
 import { bdi, escaped, h } from "../dom.js";
-import { AttentionElement } from "../element.js";
 import type { CellDetail } from "../events.js";
 import { formatNumber, formatPercent, formatPrecise } from "../format.js";
 import { DIRECTIONS, type Direction, largestOf, matrixOf, strongest, sumsOf } from "../looks.js";
 import { csvOf } from "../map/export.js";
 import { detailOf } from "../map/readout.js";
-import { SCALES, type ScaleKind, Shades } from "../map/shades.js";
+import { Shades } from "../map/shades.js";
 import { pngOfScene, type Scene, svgOfScene } from "../marks.js";
 import { refuse } from "../numbers.js";
+import { ScaledElement } from "../scaled.js";
 import { TableTwin } from "../table.js";
 import type { Token } from "../tokens.js";
 import { headName, quote } from "../words.js";
@@ -22,7 +22,6 @@ import { TEXT_STYLES } from "./styles.js";
 
 /** So many of the strongest are named below the text. */
 const NAMED = 5;
-const LINEAR_KEYS = 64;
 
 const nameOf = (token: Token | undefined): string => (token ? settingOf(token).shown : "");
 
@@ -32,16 +31,8 @@ interface Choice {
   readonly tokens: readonly number[];
 }
 
-export class AttentionText extends AttentionElement {
-  static override observedAttributes = [
-    ...AttentionElement.observedAttributes,
-    "direction",
-    "scale",
-    "top-k",
-    "threshold",
-    "value-weighted",
-    "hide-toolbar",
-  ];
+export class AttentionText extends ScaledElement {
+  static override observedAttributes = [...ScaledElement.observedAttributes, "direction", "top-k", "threshold"];
   static override styles = TEXT_STYLES;
 
   readonly #flows: Flow[] = [];
@@ -75,14 +66,6 @@ export class AttentionText extends AttentionElement {
     this.setAttribute("direction", direction);
   }
 
-  get scale(): ScaleKind {
-    const few = (this.#attention?.keyLength ?? 0) <= LINEAR_KEYS;
-    return this.choice("scale", this.getAttribute("scale") ?? (few ? "linear" : "log"), SCALES);
-  }
-  set scale(scale: ScaleKind) {
-    this.setAttribute("scale", scale);
-  }
-
   /** Links to so many of the strongest; default 3, where no threshold is given. */
   get topK(): number {
     return this.numberAttribute("top-k", 3);
@@ -98,21 +81,6 @@ export class AttentionText extends AttentionElement {
   set threshold(threshold: number | null) {
     if (threshold === null) this.removeAttribute("threshold");
     else this.setAttribute("threshold", String(threshold));
-  }
-
-  /** Each weight times the length of its value, where `v` is given. */
-  get valueWeighted(): boolean {
-    return this.hasAttribute("value-weighted");
-  }
-  set valueWeighted(weighted: boolean) {
-    this.toggleAttribute("value-weighted", weighted);
-  }
-
-  get hideToolbar(): boolean {
-    return this.hasAttribute("hide-toolbar");
-  }
-  set hideToolbar(hide: boolean) {
-    this.toggleAttribute("hide-toolbar", hide);
   }
 
   /** The tokens that are chosen, by their positions in their text. */
