@@ -115,29 +115,33 @@ withBrowser("the chapter Train", () => {
       expect(await page.locator(".masked .sample").textContent()).toMatch(/^[a-h]{140,}$/);
       // Whoever learnt to copy may write what no text held: the sign for unknown characters.
       expect(await page.locator(".leaking .sample").textContent()).toMatch(/^[a-h\ufffd]{140,}$/u);
-      expect(await page.locator(".model-card .thumb").count()).toBe(2 * 2 * 2);
-      const drawn = await page.locator(".masked .thumb canvas").evaluateAll((all) =>
-        all.map((canvas) => {
-          const { width, height } = canvas as HTMLCanvasElement;
-          const { data } = (canvas as HTMLCanvasElement).getContext("2d")!.getImageData(0, 0, width, height);
-          // Row by row: how many cells a query sees.
+      expect(await page.locator(".model-card .thumbnail").count()).toBe(2 * 2 * 2);
+      const seen = await page.locator(".model-card attention-heads").evaluateAll((all) =>
+        all.map((each) => {
+          const { attention } = each as unknown as { attention: { matrix(layer: number, head: number): Float32Array } };
+          const matrix = attention.matrix(1, 1);
+          const length = Math.sqrt(matrix.length);
           return Array.from(
-            { length: height },
-            (_, row) =>
-              Array.from({ length: width }, (_, col) => data[(row * width + col) * 4 + 3]).filter(
-                (alpha) => alpha === 255,
-              ).length,
+            { length },
+            (_, row) => matrix.subarray(row * length, (row + 1) * length).filter((weight) => weight > 0).length,
           );
         }),
       );
-      for (const rows of drawn) expect(rows).toEqual(Array.from({ length: 24 }, (_, row) => row + 1));
+      // Both are shown as they write: with the mask.
+      for (const rows of seen) expect(rows).toEqual(Array.from({ length: 24 }, (_, row) => row + 1));
       const newest = await page.locator(".masked .sample").getAttribute("data-step");
       expect(newest).toBe("160");
       await page.locator('.snapshot input[type="range"]').press("Home");
       await page.waitForSelector('.masked .sample[data-step="0"]');
-      await page.locator(".masked .thumb").first().click();
-      await page.waitForSelector(".masked attention-map");
-      expect(await page.locator(".masked .head-map h4").textContent()).toBe("Layer 1, head 1, after step 0");
+      await page.locator(".masked .thumbnail").last().click();
+      await page.waitForSelector('.masked h4:text-is("Layer 2, head 2, after step 0")');
+      const heads = (name: string) =>
+        page.locator(`.masked ${name}`).evaluate((each) => {
+          const { layer, head } = each as unknown as { layer: number; head: number };
+          return [layer, head];
+        });
+      expect(await heads("attention-map")).toEqual([1, 1]);
+      expect(await heads("attention-heads")).toEqual([1, 1]);
     }));
 
   test("it can be stopped at once, trained anew with other heads, and the run before stays to compare with", () =>
@@ -150,7 +154,10 @@ withBrowser("the chapter Train", () => {
       expect(await page.locator(".run-status").textContent()).toMatch(/^Stopped after step \d+/);
       await page.locator('.training-settings input[type="range"]').fill("3");
       await page.locator(".run .primary").click();
-      await page.waitForFunction(() => document.querySelectorAll(".masked .thumb").length === 16);
+      await page.waitForFunction(
+        () =>
+          document.querySelector(".masked attention-heads")?.shadowRoot?.querySelectorAll(".thumbnail").length === 16,
+      );
       expect(await page.locator(".legend-row.before b").textContent()).toBe("before: 4 heads");
       expect(new URL(page.url()).hash).toContain("heads=8");
       await page.locator(".run .primary").click();
@@ -198,8 +205,7 @@ withBrowser("the chapter Train", () => {
         async (reader) => {
           const { page } = reader;
           await train(reader);
-          await page.locator(".masked .thumb").nth(1).click();
-          await page.waitForSelector(".masked .head-map:not([hidden])");
+          await page.locator(".masked .thumbnail").nth(1).click();
           expect(await seriousFindings(page)).toEqual([]);
           if (lang === "zh") {
             expect(

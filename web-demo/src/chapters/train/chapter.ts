@@ -6,11 +6,9 @@ import type { Chapter, ChapterContext, MountedChapter } from "../../app/chapter"
 import type { Lang } from "../../app/state";
 import { h } from "../../view/dom";
 import { range } from "../../view/fields";
-import { paletteFor } from "../../view/palette";
 import { TerminalView } from "../../view/terminal";
 import { ChartView, lastValidation, recentLoss } from "./chart";
 import { RunView, SettingsView, TextView } from "./controls-view";
-import { type Shades, shadesOf } from "./heads-view";
 import { en, type TrainMessages } from "./locales/en";
 import { zh } from "./locales/zh";
 import { ModelView } from "./model-view";
@@ -97,8 +95,6 @@ class TrainChapter implements MountedChapter {
   readonly #training: Training;
   #lang: Lang;
   #views: View[] = [];
-  #models: ModelView[] = [];
-  #shades: Shades | null = null;
   #frame = 0;
   #shared = "";
 
@@ -115,11 +111,6 @@ class TrainChapter implements MountedChapter {
     this.#training.end();
   }
 
-  repaint(): void {
-    this.#shades = null;
-    for (const model of this.#models) model.repaint();
-  }
-
   translate(lang: Lang): void {
     const { text, masked } = this.#training.state;
     const isOurs = text === TEXTS[this.#lang];
@@ -131,10 +122,6 @@ class TrainChapter implements MountedChapter {
   #build(): void {
     const t = MESSAGES[this.#lang];
     const training = this.#training;
-    const shades = () => {
-      this.#shades ??= shadesOf(paletteFor(this.#context.theme()));
-      return this.#shades;
-    };
     const text = new TextView(training, t.text, this.#lang);
     const settings = new SettingsView(training, t);
     const run = new RunView(training, t.run);
@@ -142,9 +129,8 @@ class TrainChapter implements MountedChapter {
     const verdict = new VerdictView(training, t.verdict);
     const terminal = new TerminalView(t.terminal, () => commandOf(configOf(training.state.settings, "", true)));
     const snapshot = new SnapshotView(training, t.snapshot);
-    const masked = new ModelView("masked", t.model, shades);
-    const leaking = new ModelView("leaking", t.model, shades);
-    this.#models = [masked, leaking];
+    const masked = new ModelView("masked", t.model);
+    const leaking = new ModelView("leaking", t.model);
     const results = h(
       "div",
       { class: "results" },

@@ -1,28 +1,30 @@
 /** One of the models as it was after a step: what it writes, and how each of its heads looks at one sentence. */
+import "lookback/view";
 import { h } from "../../view/dom";
-import { drawThumb, HeadMap, type Shades } from "./heads-view";
 import type { TrainMessages } from "./locales/en";
 import type { Snapshot } from "./protocol";
 import type { Run } from "./training";
 
+const MAP_HEIGHT = 380;
+
 export class ModelView {
   readonly element: HTMLElement;
   readonly #t: TrainMessages["model"];
-  readonly #shades: () => Shades;
   readonly #sample = h("p", { class: "sample" });
-  readonly #grid = h("div", { class: "thumbs" });
   readonly #hint = h("p", { class: "hint" });
-  readonly #map: HeadMap;
-  #canvases: HTMLCanvasElement[] = [];
-  #buttons: HTMLButtonElement[] = [];
-  #shape = "";
+  readonly #title = h("h4", {});
+  readonly #heads;
+  readonly #map;
   #shown: Snapshot | null = null;
-  #chosen: number | null = null;
 
-  constructor(which: "masked" | "leaking", t: TrainMessages["model"], shades: () => Shades) {
+  constructor(which: "masked" | "leaking", t: TrainMessages["model"]) {
     this.#t = t;
-    this.#shades = shades;
-    this.#map = new HeadMap(t, () => this.#choose(null));
+    const id = `heads-${which}`;
+    const both = { head: 0, "hide-toolbar": true, "token-format": "text" };
+    this.#heads = h("attention-heads", { ...both, id, view: "overview" });
+    this.#heads.label = t.looks;
+    this.#heads.addEventListener("attention-head", () => this.#name());
+    this.#map = h("attention-map", { ...both, for: id, marginals: "none", "max-height": MAP_HEIGHT });
     this.element = h(
       "section",
       { class: `card model-card ${which}`, "aria-label": t[which] },
@@ -31,26 +33,22 @@ export class ModelView {
       this.#sample,
       h("h4", {}, t.looks),
       this.#hint,
-      this.#grid,
-      this.#map.element,
+      this.#heads,
+      this.#title,
+      this.#map,
     );
   }
 
   show(run: Run | null, step: number | null): void {
     this.element.hidden = run === null;
     if (!run) return;
-    const { layers, heads, sentence, prompt } = run.config;
+    const { sentence, prompt } = run.config;
     const snapshot = (step === null ? run.snapshots.at(-1) : run.snapshots.findLast((one) => one.step <= step)) ?? null;
-    if (this.#shape !== `${layers} ${heads}`) this.#build(layers, heads);
     if (snapshot === this.#shown) return;
     this.#shown = snapshot;
     this.#hint.textContent = this.#t.looksHint(sentence.trim());
     this.#write(snapshot, prompt);
-    this.#draw();
-  }
-
-  repaint(): void {
-    this.#draw();
+    if (snapshot) this.#draw(run, snapshot);
   }
 
   #write(snapshot: Snapshot | null, prompt: string): void {
@@ -58,67 +56,24 @@ export class ModelView {
     this.#sample.dataset.step = snapshot ? String(snapshot.step) : "";
   }
 
-  #build(layers: number, heads: number): void {
-    this.#shape = `${layers} ${heads}`;
-    this.#chosen = null;
-    this.#canvases = [];
-    this.#buttons = [];
-    const rows = Array.from({ length: layers }, (_, layer) => {
-      const cells = Array.from({ length: heads }, (_, head) => {
-        const canvas = h("canvas", { "aria-hidden": "true" });
-        const index = layer * heads + head;
-        const button = h(
-          "button",
-          {
-            type: "button",
-            class: "thumb",
-            title: this.#t.thumb(layer + 1, head + 1),
-            "aria-label": this.#t.enlarge(layer + 1, head + 1),
-            "aria-pressed": "false",
-            onclick: () => this.#choose(this.#chosen === index ? null : index),
-          },
-          canvas,
-        );
-        this.#canvases.push(canvas);
-        this.#buttons.push(button);
-        return button;
-      });
-      const row = h(
-        "div",
-        { class: "thumb-row" },
-        h("span", { class: "layer" }, this.#t.layer(layer + 1)),
-        h("div", { class: "thumb-cells" }, ...cells),
-      );
-      row.style.setProperty("--heads", String(heads));
-      return row;
-    });
-    this.#grid.replaceChildren(...rows);
+  #draw({ config: { layers, heads } }: Run, { maps, tokens }: Snapshot): void {
+    const counted = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+    this.#heads.data = {
+      weights: { data: maps, dims: [layers, 1, heads, tokens.length, tokens.length] },
+      tokens: [...tokens],
+      layers: counted(layers),
+      heads: counted(heads),
+    };
+    void this.#heads.updated.then(() => this.#name());
   }
 
-  #choose(index: number | null): void {
-    const before = this.#chosen;
-    this.#chosen = index;
-    this.#draw();
-    if (index === null && before !== null) this.#buttons[before]?.focus();
-  }
-
-  #draw(): void {
-    const snapshot = this.#shown;
-    const heads = Number(this.#shape.split(" ")[1]);
-    this.#buttons.forEach((button, index) => {
-      button.setAttribute("aria-pressed", String(index === this.#chosen));
-    });
-    if (!snapshot) return;
-    const shades = this.#shades();
-    const size = snapshot.tokens.length;
-    const mapOf = (index: number) => snapshot.maps.subarray(index * size * size, (index + 1) * size * size);
-    this.#canvases.forEach((canvas, index) => {
-      drawThumb(canvas, mapOf(index), size, shades);
-    });
-    if (this.#chosen === null) this.#map.hide();
-    else {
-      const [layer, head] = [Math.floor(this.#chosen / heads), this.#chosen % heads];
-      this.#map.show(mapOf(this.#chosen), snapshot.tokens, this.#t.map(layer + 1, head + 1, snapshot.step));
-    }
+  /** Which head is seen large. */
+  #name(): void {
+    const { attention, layer, head } = this.#heads;
+    if (!attention || !this.#shown) return;
+    const heads = attention.headList(head).map((each) => attention.headNumbers[each]);
+    const title = this.#t.map(attention.layerNumbers[layer] ?? 1, heads.join(" + "), this.#shown.step);
+    this.#title.textContent = title;
+    this.#map.label = title;
   }
 }

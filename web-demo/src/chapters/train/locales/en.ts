@@ -78,12 +78,8 @@ export const en = {
     prompt: "the beginning that it was given",
     looks: "Where its heads look",
     looksHint: (sentence: string) =>
-      `Each square is one head, reading “${sentence}”: rows look at columns. The darker, the more attention.`,
-    thumb: (layer: number, head: number) => `Layer ${layer}, head ${head}`,
-    enlarge: (layer: number, head: number) => `Enlarge layer ${layer}, head ${head}`,
-    layer: (n: number) => `Layer ${n}`,
-    map: (layer: number, head: number, step: number) => `Layer ${layer}, head ${head}, after step ${step}`,
-    close: "Close",
+      `Each square is one head, reading “${sentence}”: rows look at columns. The stronger the colour, the more attention.`,
+    map: (layer: number, head: string, step: number) => `Layer ${layer}, head ${head}, after step ${step}`,
     writing: "Both write with the mask: while a text is being written, there is no future to see.",
   },
   terminal: {

@@ -74,12 +74,8 @@ export const zh: TrainMessages = {
     writes: "它写出的文字",
     prompt: "给它的开头",
     looks: "各个头往哪里看",
-    looksHint: (sentence) => `每个方块是一个头，读的是“${sentence}”：行看列，颜色越深看得越多。`,
-    thumb: (layer, head) => `第 ${layer} 层第 ${head} 个头`,
-    enlarge: (layer, head) => `放大第 ${layer} 层第 ${head} 个头`,
-    layer: (n) => `第 ${n} 层`,
+    looksHint: (sentence) => `每个方块是一个头，读的是“${sentence}”：行看列，颜色越强看得越多。`,
     map: (layer, head, step) => `第 ${layer} 层第 ${head} 个头，第 ${step} 步之后`,
-    close: "关闭",
     writing: "写作时两个模型都带着掩码：文字还没写出来，没有未来可看。",
   },
   terminal: {

@@ -68,7 +68,7 @@ export const en = {
     legendYours: "yours",
     legendModel: "the model’s",
     legendTint: "looked at",
-    darkest: (percent: string) => `darkest: ${percent} of the attention`,
+    darkest: (percent: string) => `strongest: ${percent} of the attention`,
   },
   status: {
     ready: "Ready.",

@@ -70,7 +70,7 @@ export const zh: WriteMessages = {
     legendYours: "你写的",
     legendModel: "模型写的",
     legendTint: "被看的",
-    darkest: (percent) => `最深处：${percent} 的注意力`,
+    darkest: (percent) => `最强处：${percent} 的注意力`,
   },
   status: {
     ready: "就绪。",
