@@ -12,7 +12,11 @@ export async function bundleView() {
     // Of the package itself nothing but its errors is in use: not its wasm, which may not have been built yet.
     external: /[\\/]wasm[\\/]lookback-/,
     resolve: { alias: { lookback: join(root, "dist/web.js") } },
-    treeshake: { moduleSideEffects: [{ test: /view[\\/]index\.js$/, sideEffects: true }] },
+    treeshake: {
+      moduleSideEffects: [{ test: /view[\\/]index\.js$/, sideEffects: true }],
+      // d3-scale-chromatic makes all its colour scales as it is loaded; two are in use.
+      manualPureFunctions: ["colors", "ramp", "ramp$1", "rgb", "cubehelix$1", "interpolateCubehelixLong"],
+    },
   });
   await bundle.write({ file: join(root, "dist/view/view.js"), format: "es", minify: true, codeSplitting: false });
   await bundle.close();
