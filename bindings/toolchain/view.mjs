@@ -4,6 +4,21 @@ import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { root } from "./paths.mjs";
 
+/**
+ * d3-scale-chromatic makes all its colour scales as it is loaded: marks the calls that make them as free of effects, so that those which
+ * nobody uses are left out.
+ * @param {string} code
+ * @param {string} id
+ */
+function markScales(code, id) {
+  if (!/[\\/]d3-scale-chromatic[\\/]/.test(id)) return null;
+  const marked = code.replace(
+    /(?<=[=(] ?)(ramp(?:\$1)?|colors|cubehelix\$1|interpolateCubehelixLong)\(/g,
+    "/* @__PURE__ */ $1(",
+  );
+  return { code: marked, map: null };
+}
+
 /** What tsc made of js/src/view becomes dist/view/view.js. */
 export async function bundleView() {
   const bundle = await rolldown({
@@ -12,11 +27,8 @@ export async function bundleView() {
     // Of the package itself nothing but its errors is in use: not its wasm, which may not have been built yet.
     external: /[\\/]wasm[\\/]lookback-/,
     resolve: { alias: { lookback: join(root, "dist/web.js") } },
-    treeshake: {
-      moduleSideEffects: [{ test: /view[\\/]index\.js$/, sideEffects: true }],
-      // d3-scale-chromatic makes all its colour scales as it is loaded; two are in use.
-      manualPureFunctions: ["colors", "ramp", "ramp$1", "rgb", "cubehelix$1", "interpolateCubehelixLong"],
-    },
+    treeshake: { moduleSideEffects: [{ test: /view[\\/]index\.js$/, sideEffects: true }] },
+    plugins: [{ name: "unused-colour-scales", transform: markScales }],
   });
   await bundle.write({ file: join(root, "dist/view/view.js"), format: "es", minify: true, codeSplitting: false });
   await bundle.close();
