@@ -154,6 +154,22 @@ withBrowser("<attention-steps>", () => {
       expect(await seriousFindings(page)).toEqual([]);
     }));
 
+  test("a picture of nothing is a promise that is broken, not an error in between", () =>
+    stand.read(
+      ["steps", "map", "heads", "text"].map((name) => `<attention-${name}></attention-${name}>`).join(""),
+      async ({ page }) => {
+        const told = await page.evaluate(() =>
+          Promise.all(
+            [...document.querySelectorAll("attention-steps, attention-map, attention-heads, attention-text")].map(
+              (element) => (element as HTMLElement & { toPNG(): Promise<Blob> }).toPNG().then(String, String),
+            ),
+          ),
+        );
+        expect(told).toHaveLength(4);
+        for (const each of told) expect(each).toContain("nothing to export");
+      },
+    ));
+
   test("what is saved is what is seen: CSV with every number, SVG with every cell, a PNG with their colours", () =>
     stand.read("<attention-steps numbers></attention-steps>", async ({ page, complaints }) => {
       const matrix = (data: number[]) => ({ data, dims: [LENGTH, LENGTH] });

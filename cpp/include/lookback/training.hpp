@@ -54,7 +54,8 @@ struct TrainingBatch {
 
 /// Forward, cross-entropy and backward: adds to the gradients. `loss_sum` = Σ −ln p(target) over the targets that count, in nats. Refuses
 /// before anything is changed: null_pointer, token_out_of_range, invalid_argument; invalid_shape where the trainer is another
-/// decoder's; workspace_too_small where there are more threads than when it was made. The bits depend on the batch, the weights and the options only. Allocates nothing.
+/// decoder's; workspace_too_small where there are more threads than when it was made. The bits depend on the batch, the weights and the
+/// options only. Allocates nothing.
 Status decoder_accumulate(const Decoder& decoder, DecoderTrainer& trainer, const TrainingBatch& batch,
                           double& loss_sum) noexcept;
 

@@ -52,6 +52,13 @@ th { color: var(--_muted); font-weight: 600; }
 @media (pointer: coarse) { button, select, summary { min-height: 44px; min-width: 44px; } }
 `;
 
+/** A Bar at the end of the line of a readout. */
+export const BAR_STYLES = `
+.foot { align-items: start; display: flex; flex-wrap: wrap; gap: 6px 16px; justify-content: space-between; }
+.foot .readout { flex: 1 1 260px; }
+.bar { display: flex; font-size: 13px; gap: 4px; }
+`;
+
 /** What an entry says, and what it does. */
 export type MenuItem = readonly [text: string, act: () => void];
 

@@ -139,6 +139,18 @@ export function svgOfScene({ width, height, paper, font, marks }: Scene, title: 
   ].join("\n");
 }
 
+export function pngOf(canvas: HTMLCanvasElement): Promise<Blob> {
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((blob) =>
+      blob
+        ? resolve(blob)
+        : reject(
+            new LookbackError("too-large", `a picture of ${canvas.width} × ${canvas.height} pixels cannot be made.`),
+          ),
+    ),
+  );
+}
+
 /** The same as pixels, `density` per unit of the drawing. */
 export function pngOfScene({ width, height, paper, font, marks }: Scene, density: number): Promise<Blob> {
   const canvas = document.createElement("canvas");
@@ -149,13 +161,5 @@ export function pngOfScene({ width, height, paper, font, marks }: Scene, density
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.scale(density, density);
   drawMarks(context, marks, font);
-  return new Promise((resolve, reject) =>
-    canvas.toBlob((blob) =>
-      blob
-        ? resolve(blob)
-        : reject(
-            new LookbackError("too-large", `a picture of ${canvas.width} × ${canvas.height} pixels cannot be made.`),
-          ),
-    ),
-  );
+  return pngOf(canvas);
 }

@@ -1,17 +1,12 @@
-/** What the elements of one matrix have in common: a scale of colours, weights by their values, and a toolbar. */
-import { AttentionElement } from "./element.js";
+/** What the elements of one matrix have in common: a scale of colours, and weights by their values. */
 import { SCALES, type ScaleKind } from "./map/shades.js";
+import { ToolbarElement } from "./toolbar-element.js";
 
 /** Longer rows have weights so small that a linear scale shows next to nothing. */
 const LINEAR_KEYS = 64;
 
-export abstract class ScaledElement extends AttentionElement {
-  static override observedAttributes = [
-    ...AttentionElement.observedAttributes,
-    "scale",
-    "value-weighted",
-    "hide-toolbar",
-  ];
+export abstract class ScaledElement extends ToolbarElement {
+  static override observedAttributes = [...ToolbarElement.observedAttributes, "scale", "value-weighted"];
 
   /** 'linear', or 'log': each tenth of the largest weight a quarter of the scale. Default: linear up to 64 keys. */
   get scale(): ScaleKind {
@@ -28,12 +23,5 @@ export abstract class ScaledElement extends AttentionElement {
   }
   set valueWeighted(weighted: boolean) {
     this.toggleAttribute("value-weighted", weighted);
-  }
-
-  get hideToolbar(): boolean {
-    return this.hasAttribute("hide-toolbar");
-  }
-  set hideToolbar(hide: boolean) {
-    this.toggleAttribute("hide-toolbar", hide);
   }
 }

@@ -9,7 +9,6 @@ import { matrixOf, strongest, sumsOf } from "../looks.js";
 import { csvOf } from "../map/export.js";
 import { detailOf } from "../map/readout.js";
 import { type Mark, pngOfScene, type Scene, svgOfScene } from "../marks.js";
-import { refuse } from "../numbers.js";
 import { ScaledElement } from "../scaled.js";
 import { TableTwin } from "../table.js";
 import { headName, quote } from "../words.js";
@@ -95,7 +94,7 @@ export class AttentionHeads extends ScaledElement {
     return svgOfScene(this.#scene(), this.#title(this.#ready()));
   }
 
-  toPNG(): Promise<Blob> {
+  async toPNG(): Promise<Blob> {
     return pngOfScene(this.#scene(), Math.max(2, window.devicePixelRatio));
   }
 
@@ -138,7 +137,7 @@ export class AttentionHeads extends ScaledElement {
   #ready(): Attention {
     this.flush();
     this.#overview.finish();
-    return this.#attention ?? refuse("there is nothing to export: the element has no attention to show.");
+    return this.exported(this.#attention);
   }
 
   #title(attention: Attention): string {

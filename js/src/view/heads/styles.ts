@@ -1,10 +1,8 @@
-import { CONTROL_STYLES } from "../controls.js";
+import { BAR_STYLES, CONTROL_STYLES } from "../controls.js";
 
 export const HEADS_STYLES = `
 ${CONTROL_STYLES}
-.foot { align-items: start; display: flex; flex-wrap: wrap; gap: 6px 16px; justify-content: space-between; }
-.foot .readout { flex: 1 1 260px; }
-.bar { display: flex; font-size: 13px; gap: 4px; }
+${BAR_STYLES}
 .content { display: grid; gap: 14px; grid-template-columns: minmax(0, 1fr); }
 .overview { display: grid; gap: 3px; justify-content: start; }
 .row { display: contents; }

@@ -1,8 +1,8 @@
 /** <attention-map>: the matrix of one head. */
-import { LookbackError } from "lookback";
 import type { Attention } from "../data.js";
 import { h } from "../dom.js";
 import type { CellDetail } from "../events.js";
+import { pngOf } from "../marks.js";
 import { saveFile } from "../save.js";
 import { ScaledElement } from "../scaled.js";
 import { TableTwin } from "../table.js";
@@ -171,8 +171,7 @@ export class AttentionMap extends ScaledElement {
 
   /** What is seen, at so many pixels per CSS pixel. */
   async toPNG({ density = 2 }: { density?: number } = {}): Promise<Blob> {
-    this.#exportSource();
-    return this.#stage.png(density);
+    return pngOf(this.toCanvas({ density }));
   }
 
   /** The same as a canvas, for a picture that it becomes a part of. */
@@ -250,9 +249,7 @@ export class AttentionMap extends ScaledElement {
   /** Everything that is asked for so far, drawn or not yet. */
   #exportSource(): ExportSource {
     this.flush();
-    const picture = this.attention && this.#picture;
-    if (!picture)
-      throw new LookbackError("invalid-attention", "there is nothing to export: the element has no attention to show.");
+    const picture = this.exported(this.attention && this.#picture);
     return { ...picture, look: this.look, title: this.#title(), numbers: this.numbers, pattern: "masked" };
   }
 

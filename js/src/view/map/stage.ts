@@ -123,23 +123,9 @@ export class Stage {
   canvas(density: number): HTMLCanvasElement {
     if (!this.#layout) throw new LookbackError("invalid-attention", "there is no picture yet: wait for `updated`.");
     const canvas = h("canvas");
-    canvas.width = Math.round(this.#layout.width * density);
-    canvas.height = Math.round(this.#layout.height * density);
+    resize(canvas, this.#layout, density);
     this.#paint(canvas.getContext("2d")!, density, true);
     return canvas;
-  }
-
-  png(density: number): Promise<Blob> {
-    const canvas = this.canvas(density);
-    return new Promise((resolve, reject) =>
-      canvas.toBlob((blob) => {
-        if (blob) resolve(blob);
-        else
-          reject(
-            new LookbackError("too-large", `a picture of ${canvas.width} × ${canvas.height} pixels cannot be made.`),
-          );
-      }, "image/png"),
-    );
   }
 
   #paint(context: Context, density: number, patient: boolean): boolean {

@@ -1,9 +1,7 @@
 /** <attention-steps>: how weights come about, as four pictures that point at the same cell. */
-import { LookbackError } from "lookback";
 import { Bar } from "../controls.js";
 import type { Attention, HeadChoice } from "../data.js";
 import { bdi, h } from "../dom.js";
-import { AttentionElement } from "../element.js";
 import type { CellDetail } from "../events.js";
 import { formatNumber, formatPercent, formatPrecise } from "../format.js";
 import { AttentionMap } from "../map/element.js";
@@ -11,6 +9,7 @@ import { csvOfSteps } from "../map/export.js";
 import type { Cell } from "../map/viewport.js";
 import { pngOfScene, type Scene, svgOfScene } from "../marks.js";
 import type { ReadOptions } from "../read.js";
+import { ToolbarElement } from "../toolbar-element.js";
 import { type Figure, sceneOf } from "./picture.js";
 import { type Engine, readStages, STAGES, type Stage, type Stages } from "./stages.js";
 import { STEPS_STYLES } from "./styles.js";
@@ -18,13 +17,8 @@ import { STEPS_STYLES } from "./styles.js";
 /** Tallest of the four pictures. */
 const HEIGHT = 420;
 
-export class AttentionSteps extends AttentionElement {
-  static override observedAttributes = [
-    ...AttentionElement.observedAttributes,
-    "numbers",
-    "max-height",
-    "hide-toolbar",
-  ];
+export class AttentionSteps extends ToolbarElement {
+  static override observedAttributes = [...ToolbarElement.observedAttributes, "numbers", "max-height"];
   static override styles = STEPS_STYLES;
 
   readonly #readout = h("div", { part: "readout", class: "readout" });
@@ -72,13 +66,6 @@ export class AttentionSteps extends AttentionElement {
     this.toggleAttribute("numbers", numbers);
   }
 
-  get hideToolbar(): boolean {
-    return this.hasAttribute("hide-toolbar");
-  }
-  set hideToolbar(hide: boolean) {
-    this.toggleAttribute("hide-toolbar", hide);
-  }
-
   /** The cell that is pointed at; null = none. */
   get cell(): Cell | null {
     return this.#maps.weights.cell;
@@ -106,7 +93,7 @@ export class AttentionSteps extends AttentionElement {
   }
 
   /** What is seen. */
-  toPNG(): Promise<Blob> {
+  async toPNG(): Promise<Blob> {
     return pngOfScene(this.#scene(), this.#density);
   }
 
@@ -123,10 +110,8 @@ export class AttentionSteps extends AttentionElement {
   /** Everything that is asked for so far, drawn or not yet. */
   #ready(): { stages: Stages; layer: number; head: HeadChoice } {
     this.flush();
-    const { attention } = this;
-    if (!attention || !this.#shown)
-      throw new LookbackError("invalid-attention", "there is nothing to export: the element has no attention to show.");
-    return { stages: this.#shown, ...this.selection(attention) };
+    const attention = this.exported(this.attention);
+    return { stages: this.exported(this.#shown), ...this.selection(attention) };
   }
 
   protected override read(input: unknown, options: ReadOptions): Attention {

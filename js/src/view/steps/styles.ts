@@ -1,7 +1,8 @@
-import { CONTROL_STYLES } from "../controls.js";
+import { BAR_STYLES, CONTROL_STYLES } from "../controls.js";
 
 export const STEPS_STYLES = `
 ${CONTROL_STYLES}
+${BAR_STYLES}
 .content { container-type: inline-size; display: grid; gap: 12px; grid-template-columns: minmax(0, 1fr); }
 .line { display: grid; gap: 20px 22px; grid-template-columns: repeat(4, minmax(0, 1fr)); }
 @container (max-width: 1000px) { .line { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
@@ -19,9 +20,6 @@ figure { display: grid; gap: 6px; grid-row: span 2; grid-template-rows: subgrid;
 }
 figcaption { display: grid; line-height: 1.25; min-width: 0; }
 figcaption span { color: var(--_muted); font-size: 12px; }
-.foot { align-items: start; display: flex; flex-wrap: wrap; gap: 6px 16px; justify-content: space-between; }
-.foot .readout { flex: 1 1 260px; }
-.bar { display: flex; font-size: 13px; gap: 4px; }
 .readout { display: flex; flex-wrap: wrap; font-variant-numeric: tabular-nums; gap: 2px 16px; min-height: 1.45em; }
 .pair { font-weight: 650; }
 .value.weights { font-weight: 650; }

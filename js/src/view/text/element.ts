@@ -10,7 +10,6 @@ import { csvOf } from "../map/export.js";
 import { detailOf } from "../map/readout.js";
 import { Shades } from "../map/shades.js";
 import { pngOfScene, type Scene, svgOfScene } from "../marks.js";
-import { refuse } from "../numbers.js";
 import { ScaledElement } from "../scaled.js";
 import { TableTwin } from "../table.js";
 import type { Token } from "../tokens.js";
@@ -104,7 +103,7 @@ export class AttentionText extends ScaledElement {
     return svgOfScene(this.#scene(), this.#title(this.#ready()));
   }
 
-  toPNG(): Promise<Blob> {
+  async toPNG(): Promise<Blob> {
     return pngOfScene(this.#scene(), Math.max(2, window.devicePixelRatio));
   }
 
@@ -172,7 +171,7 @@ export class AttentionText extends ScaledElement {
 
   #ready(): Attention {
     this.flush();
-    return this.#attention ?? refuse("there is nothing to export: the element has no attention to show.");
+    return this.exported(this.#attention);
   }
 
   #title(attention: Attention): string {

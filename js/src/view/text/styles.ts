@@ -1,10 +1,8 @@
-import { CONTROL_STYLES } from "../controls.js";
+import { BAR_STYLES, CONTROL_STYLES } from "../controls.js";
 
 export const TEXT_STYLES = `
 ${CONTROL_STYLES}
-.foot { align-items: start; display: flex; flex-wrap: wrap; gap: 6px 16px; justify-content: space-between; }
-.foot .readout { flex: 1 1 260px; }
-.bar { display: flex; font-size: 13px; gap: 4px; }
+${BAR_STYLES}
 .content { display: grid; gap: 10px; grid-template-columns: minmax(0, 1fr); }
 .texts { display: grid; gap: 18px; max-height: var(--attention-text-height, none); overflow-y: auto; padding: 26px 6px 6px; position: relative; }
 .texts.two { grid-template-columns: repeat(auto-fit, minmax(min(100%, 280px), 1fr)); }
