@@ -103,22 +103,32 @@ function theElements({ launch }: Launcher, server: () => Server): void {
           !document.querySelector("attention-heads")?.shadowRoot?.querySelector(".overview")?.hasAttribute("aria-busy"),
       );
       const colours = await tab.evaluate((length) => {
-        const canvases = [...(document.querySelector("attention-heads")?.shadowRoot?.querySelectorAll("canvas") ?? [])];
-        return canvases
-          .filter((canvas) => canvas.closest(".thumbnail"))
-          .map((canvas) => {
-            const { data } = canvas.getContext("2d")!.getImageData(0, 0, length, length);
-            const colour = (place: number) => [...data.subarray(4 * place, 4 * place + 3)].join(" ");
+        const { shadowRoot } = document.querySelector("attention-heads")!;
+        return [...shadowRoot!.querySelectorAll(".overview canvas")].flatMap((picture, layer) => {
+          const canvas = picture as HTMLCanvasElement;
+          const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+          const lies = canvas.getBoundingClientRect();
+          return [...shadowRoot!.querySelectorAll(".thumbnail")].slice(4 * layer, 4 * layer + 4).map((cell) => {
+            const { left, top, width, height } = cell.getBoundingClientRect();
+            const [x, y] = [left - lies.left, top - lies.top];
+            const factor = canvas.width / lies.width;
+            const colour = (row: number, column: number) => {
+              const across = Math.floor((x + ((column + 0.5) / length) * width) * factor);
+              const down = Math.floor((y + ((row + 0.5) / length) * height) * factor);
+              const at = 4 * (down * canvas.width + across);
+              return [...data.subarray(at, at + 3)].join(" ");
+            };
             return {
-              size: [canvas.width, canvas.height],
-              colours: Array.from({ length: length ** 2 }, (_, i) => colour(i)),
+              inside: x >= 0 && y === 0 && x + width <= lies.width && height === lies.height,
+              colours: Array.from({ length: length ** 2 }, (_, i) => colour(Math.floor(i / length), i % length)),
             };
           });
+        });
       }, LENGTH);
       expect(colours).toHaveLength(8);
       const masked = colours[0]!.colours[1];
-      colours.forEach(({ size, colours: shown }, index) => {
-        expect(size).toEqual([LENGTH, LENGTH]);
+      colours.forEach(({ inside, colours: shown }, index) => {
+        expect(inside).toBe(true);
         const numbers = [0, 1, 2, 3, 4, 5, 6, 7].flatMap((each) => row(Math.floor(index / 4), index % 4, each));
         numbers.forEach((value, place) => {
           expect(shown[place] === masked).toBe(value === 0);
@@ -304,6 +314,11 @@ function theElements({ launch }: Launcher, server: () => Server): void {
             const shown = [...svg.querySelectorAll("rect[fill], path[stroke]")].map((each) =>
               each.getAttribute("fill"),
             );
+            const frames = [...svg.querySelectorAll('rect[fill-opacity="0"]')];
+            const colourOf = (css: string) => {
+              const [red = 0, green = 0, blue = 0] = (css.match(/[\d.]+/g) ?? []).map(Number);
+              return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+            };
             const tint = [...(element.shadowRoot?.querySelectorAll<HTMLElement>(".token") ?? [])].map(
               ({ style }) => style.backgroundColor,
             );
@@ -313,6 +328,8 @@ function theElements({ launch }: Launcher, server: () => Server): void {
               texts: [...svg.querySelectorAll("text")].map((each) => each.textContent),
               curves: svg.querySelectorAll("path").length,
               images: svg.querySelectorAll("image").length,
+              frames: frames.length,
+              unseen: frames.filter((frame) => !pixels.has(colourOf(frame.getAttribute("stroke") ?? ""))).length,
               width: Number(svg.documentElement.getAttribute("width")) * 2 - bitmap.width,
               colours: pixels.size,
               tinted: tint.filter((colour) => colour !== "" && !shown.includes(colour)).length,
@@ -333,7 +350,8 @@ function theElements({ launch }: Launcher, server: () => Server): void {
           closeTo(lines[7]!.slice(1).map(Number), row(0, 1, 6));
         }
         const [heads, text] = saved.results;
-        expect([heads?.images, heads?.curves]).toEqual([8, 7]);
+        expect([heads?.images, heads?.curves]).toEqual([2, 7]);
+        expect([heads?.frames, heads?.unseen]).toEqual([8, 0]);
         expect(text?.texts).toEqual(["<s>", "The", "cat", "sat", "on", "the", "mat", "."]);
         expect(saved.html).toContain("mat</span>");
         expect(saved.html.match(/<span style="background:/g)).toHaveLength(7);

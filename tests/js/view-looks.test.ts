@@ -4,11 +4,13 @@ import fc from "fast-check";
 import { readAttention, readTokens } from "lookback/view";
 import { looksMarks, ROW } from "../../dist/view/heads/looks-marks.js";
 import { headColours } from "../../dist/view/heads/palette.js";
-import { thumbnailOf } from "../../dist/view/heads/thumbnail.js";
+import { paintThumbnail, thumbnailOf } from "../../dist/view/heads/thumbnail.js";
 import { isolated, toggled } from "../../dist/view/heads/tiles.js";
 import { matrixOf, strongest, sumsOf } from "../../dist/view/looks.js";
+import { Shades } from "../../dist/view/map/shades.js";
 import { directionOf, settingOf } from "../../dist/view/text/flow.js";
 import { sidesOf, targetsOf } from "../../dist/view/text/sides.js";
+import { LOOK } from "./view-look.js";
 
 const tensor = (data: number[], ...dims: number[]) => ({ data: Float32Array.from(data), dims });
 
@@ -61,12 +63,13 @@ describe("thumbnails", () => {
         fc.integer({ min: 1, max: 40 }),
         fc.integer({ min: 1, max: 40 }),
         fc.integer({ min: 1, max: 20 }),
+        fc.integer({ min: 1, max: 20 }),
         fc.nat(),
-        (rows, columns, most, seed) => {
+        (rows, columns, mostRows, mostColumns, seed) => {
           const place = seed % (rows * columns);
           const matrix = Float32Array.from({ length: rows * columns }, (_, i) => (i === place ? 0.9 : (i % 7) / 100));
-          const picture = thumbnailOf(matrix, rows, columns, "weights", most);
-          expect([picture.rows, picture.columns]).toEqual([Math.min(rows, most), Math.min(columns, most)]);
+          const picture = thumbnailOf(matrix, rows, columns, "weights", mostRows, mostColumns);
+          expect([picture.rows, picture.columns]).toEqual([Math.min(rows, mostRows), Math.min(columns, mostColumns)]);
           const row = Math.floor((Math.floor(place / columns) * picture.rows) / rows);
           const column = Math.floor(((place % columns) * picture.columns) / columns);
           expect(picture.data[row * picture.columns + column]).toBe(Math.fround(0.9));
@@ -78,12 +81,43 @@ describe("thumbnails", () => {
 
   test("of scores the one farthest from 0 is seen, −∞ only where all are masked, NaN always", () => {
     const hidden = Number.NEGATIVE_INFINITY;
-    const picture = (...row: number[]) => thumbnailOf(Float32Array.from(row), 1, row.length, "scores", 1).data[0];
+    const picture = (...row: number[]) => thumbnailOf(Float32Array.from(row), 1, row.length, "scores", 1, 1).data[0];
     expect(picture(1, -3, 2)).toBe(-3);
     expect(picture(hidden, 0.5)).toBe(0.5);
     expect(picture(hidden, hidden)).toBe(hidden);
     expect(picture(5, Number.NaN, 6)).toBeNaN();
-    expect(thumbnailOf(Float32Array.of(0.5, Number.NaN, 0.7), 1, 3, "weights", 1).data[0]).toBeNaN();
+    expect(thumbnailOf(Float32Array.of(0.5, Number.NaN, 0.7), 1, 3, "weights", 1, 1).data[0]).toBeNaN();
+    // Processors write NaN with a sign, too.
+    const signed = new Float32Array(Int32Array.of(0, -4194304, 0).buffer);
+    expect(thumbnailOf(signed, 1, 3, "weights", 1, 1).data[0]).toBeNaN();
+  });
+});
+
+describe("a thumbnail's pixels", () => {
+  const shades = new Shades("weights", 1, "linear", "blues", LOOK);
+
+  test("each pixel has the colour of the cell below it, and none beside the picture is touched", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 6 }),
+        fc.integer({ min: 1, max: 6 }),
+        fc.integer({ min: 6, max: 20 }),
+        fc.integer({ min: 6, max: 20 }),
+        (rows, columns, height, width) => {
+          const data = Float32Array.from({ length: rows * columns }, (_, i) => ((i * 5) % 8) / 7);
+          const stride = width + 3;
+          const pixels = new Uint32Array(height * stride).fill(7);
+          paintThumbnail({ rows, columns, data }, shades, height, width, pixels, stride);
+          for (let y = 0; y < height; y++)
+            for (let x = 0; x < stride; x++) {
+              const cell = Math.floor((y * rows) / height) * columns + Math.floor((x * columns) / width);
+              const [red, green, blue] = x < width ? shades.colour(data[cell]!) : [7, 0, 0];
+              const opaque = x < width ? 255 : 0;
+              expect(pixels[y * stride + x]).toBe(((opaque << 24) | (blue << 16) | (green << 8) | red) >>> 0);
+            }
+        },
+      ),
+    );
   });
 });
 

@@ -17,20 +17,7 @@ import {
   wholeView,
   zoomed,
 } from "../../dist/view/map/viewport.js";
-
-const LOOK = {
-  scheme: "light",
-  paper: "#ffffff",
-  raised: "#eeeeee",
-  ink: "#000000",
-  muted: "#555555",
-  line: "#dddddd",
-  accent: "#b3124e",
-  masked: "rgb(231, 229, 224)",
-  hatch: "#c9c5bc",
-  missing: "#d6188a",
-  font: "sans-serif",
-} as const;
+import { LOOK } from "./view-look.js";
 
 /** A block of the matrix, in plain words: what a pooled cell stands for. */
 function block(

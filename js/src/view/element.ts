@@ -43,6 +43,7 @@ export abstract class AttentionElement extends Base {
   #loading: AbortController | null = null;
   /** The message that is shown, so that it is told once. */
   #failure: string | null = null;
+  /** That was drawn for. */
   #width = -1;
   #look: Look | null = null;
   #language: MutationObserver | null = null;
@@ -184,10 +185,8 @@ export abstract class AttentionElement extends Base {
   }
 
   connectedCallback(): void {
-    this.#resize = new ResizeObserver(([entry]) => {
-      const width = Math.round(entry?.contentRect.width ?? 0);
-      if (width === this.#width) return;
-      this.#width = width;
+    this.#resize = new ResizeObserver(() => {
+      if (this.#content.clientWidth === this.#width) return;
       requestAnimationFrame(() => this.requestUpdate()); // an observer must not change sizes while it is told of some
     });
     this.#resize.observe(this);
@@ -362,6 +361,7 @@ export abstract class AttentionElement extends Base {
         refuse("all tokens are special ones, and hide-special hides them.");
       this.#message.hidden = true;
       this.#content.hidden = false;
+      this.#width = this.#content.clientWidth;
       this.update(attention);
       this.#failure = null;
     } catch (error) {

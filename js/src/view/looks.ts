@@ -44,7 +44,10 @@ export function strongest(
 /** The largest of them that is finite, without its sign. */
 export function largestOf(amounts: Float32Array): number {
   let most = 0;
-  for (const amount of amounts) if (Number.isFinite(amount) && Math.abs(amount) > most) most = Math.abs(amount);
+  for (let i = 0; i < amounts.length; i++) {
+    const size = Math.abs(amounts[i]!); // no comparison with NaN is true
+    if (size > most && size < Number.POSITIVE_INFINITY) most = size;
+  }
   return most;
 }
 

@@ -65,6 +65,7 @@ function drawMark(context: CanvasRenderingContext2D, mark: Mark, font: string): 
     context.roundRect(mark.x, mark.y, mark.width, mark.height, mark.radius ?? 0);
     context.fill();
     if (!mark.stroke) return;
+    context.globalAlpha = 1;
     context.strokeStyle = mark.stroke;
     context.lineWidth = 1.5;
     context.stroke();

@@ -113,9 +113,9 @@ const isParted = (before: string, after: string): boolean =>
   !UNSPACED.test([...after][0] ?? "") &&
   !UNSPACED.test([...before].at(-1) ?? "");
 
+/** Of formats whose tokens may hold parts of characters. */
 function bytesOf(token: string, format: TokenFormat): Uint8Array {
   if (format === "byte-level") return byteLevelBytes(token) ?? utf8.encode(token);
-  if (format !== "sentencepiece") return utf8.encode(token);
   const byte = BYTE_TOKEN.exec(token)?.[1];
   return byte === undefined ? utf8.encode(token.replaceAll("▁", " ")) : Uint8Array.of(Number.parseInt(byte, 16));
 }
@@ -187,7 +187,9 @@ export function readTokens(tokens: readonly string[], format: TokenFormat = "aut
   const specials = tokens.map((token) => SPECIAL.test(token) && !BYTE_TOKEN.test(token));
   // A control token is written as it is, and parts the characters around it.
   const pieces: Piece[] = [];
-  for (let start = 0; start < tokens.length; ) {
+  const isPlain = known === "text" || known === "wordpiece";
+  if (isPlain) pieces.push(...tokens.map((text) => ({ text, broken: false })));
+  for (let start = 0; !isPlain && start < tokens.length; ) {
     let end = start;
     while (end < tokens.length && !specials[end]) end++;
     pieces.push(...joinCharacters(tokens.slice(start, end).map((token) => bytesOf(token, known))));

@@ -167,11 +167,13 @@ export class Columns {
     this.#keys.style.left = `${right + strips}px`;
     this.#keys.style.width = `${nameOfKey}px`;
     const density = window.devicePixelRatio || 1;
-    this.#canvas.width = Math.round(width * density);
+    const drawn = gap + strips;
+    this.#canvas.width = Math.round(drawn * density);
     this.#canvas.height = Math.round(height * density);
-    this.#canvas.style.width = `${width}px`;
+    this.#canvas.style.left = `${nameOfQuery}px`;
+    this.#canvas.style.width = `${drawn}px`;
     this.#canvas.style.height = `${height}px`;
-    context.setTransform(density, 0, 0, density, 0, 0);
+    context.setTransform(density, 0, 0, density, -nameOfQuery * density, 0);
     drawMarks(context, looksMarks(this.#looks(state), this.#places), look.font);
     this.#fill(state);
   }

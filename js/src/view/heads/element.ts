@@ -282,17 +282,15 @@ export class AttentionHeads extends ScaledElement {
     const on = attention.headList(head);
     const marks: Mark[] = this.#overview.element.hidden
       ? []
-      : this.#overview.canvases.flatMap((row, l) =>
-          row.flatMap((image, each): Mark[] => {
-            const box = boxOf(image);
-            const frame = { is: "rect" as const, ...box, fill: look.paper, opacity: 0 };
-            const stroke = l === layer && on.includes(each) ? look.accent : look.line;
-            return [
-              { is: "image", image, ...box },
-              { ...frame, stroke },
-            ];
-          }),
-        );
+      : [
+          ...this.#overview.canvases.map((image): Mark => ({ is: "image", image, ...boxOf(image) })),
+          ...this.#overview.cells.flatMap((row, l) =>
+            row.map((cell, each): Mark => {
+              const stroke = l === layer && on.includes(each) ? look.accent : look.line;
+              return { is: "rect", ...boxOf(cell), fill: look.paper, opacity: 0, stroke };
+            }),
+          ),
+        ];
     for (const name of this.#overview.element.querySelectorAll(".name")) {
       const { x, y, width, height } = boxOf(name);
       const text = name.querySelector(".visually-hidden") ? "" : (name.textContent ?? "");

@@ -1,12 +1,14 @@
 /** The lines from queries to keys, a colour for each head, and beside each key how strongly each head looks at it. */
 import type { Attention } from "../data.js";
 import { largestOf } from "../looks.js";
-import type { Mark } from "../marks.js";
+import type { CurveMark, Mark } from "../marks.js";
 
 /** Height of a token's row. */
 export const ROW = 24;
 /** Fainter lines are not seen. */
 const FAINTEST = 0.02;
+/** Of more lines only the strongest are drawn: the others are lost between them, and take the time of many frames. */
+const MOST_LINES = { chosen: 800, inSight: 200 };
 
 export interface LooksPicture {
   readonly attention: Attention;
@@ -56,7 +58,7 @@ export function looksMarks(picture: LooksPicture, places: LooksPlaces): Mark[] {
 
 function lines({ attention, heads, queries, chosen, ofOne }: LooksPicture, places: LooksPlaces): Mark[] {
   const { left, right, top, height, offset } = places;
-  const marks: Mark[] = [];
+  const marks: CurveMark[] = [];
   const bend = (right - left) * 0.45;
   // Many heads on one line are kept apart, and each stands back.
   const weakened = (chosen ? 1 : 0.55) / Math.sqrt(heads.length);
@@ -79,7 +81,10 @@ function lines({ attention, heads, queries, chosen, ofOne }: LooksPicture, place
       }
     }
   });
-  return marks;
+  const most = chosen ? MOST_LINES.chosen : MOST_LINES.inSight;
+  if (marks.length <= most) return marks;
+  const least = Float64Array.from(marks, ({ opacity }) => opacity).sort()[marks.length - most]!;
+  return marks.filter(({ opacity }) => opacity >= least);
 }
 
 function strips({ attention, heads, queries, ofOne }: LooksPicture, places: LooksPlaces): Mark[] {

@@ -8,7 +8,7 @@ import type { ScaleKind } from "../map/shades.js";
 import { Shades } from "../map/shades.js";
 import type { Look } from "../styles.js";
 import type { Words } from "../words.js";
-import { thumbnailOf } from "./thumbnail.js";
+import { paintThumbnail, thumbnailOf } from "./thumbnail.js";
 
 export interface OverviewSettings {
   readonly layer: number;
@@ -27,20 +27,58 @@ export interface OverviewHost {
 const WIDEST = 96;
 const NARROWEST = 14;
 const GAP = 3;
+/** Of its width. */
+const HIGHEST = 2;
+const LOWEST = 0.25;
 const NAMES = 24;
 /** So many milliseconds at a time: the page goes on while large texts are drawn. */
-const SLICE = 40;
+const SLICE = 60;
+/** More than these are first drawn as coarse as CSS pixels, then as fine as the screen. */
+const FINE_PIXELS = 2e6;
+
+/** Of one picture, in CSS pixels. */
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+function sizeOf({ heads, queryLength, keyLength }: Attention, room: number): Size {
+  const width = Math.floor(Math.max(NARROWEST, Math.min(WIDEST, (room - NAMES) / heads - GAP)));
+  const height = Math.round(width * Math.min(HIGHEST, Math.max(LOWEST, queryLength / keyLength)));
+  return { width, height };
+}
+
+/** A layer's canvas in its own pixels. */
+interface Layout {
+  readonly columns: number;
+  readonly rows: number;
+  /** Where the heads' pictures begin and end in it. */
+  readonly spans: readonly (readonly [from: number, to: number])[];
+}
+
+function layoutOf(heads: number, { width, height }: Size, density: number): Layout {
+  const spans = Array.from({ length: heads }, (_, head) => {
+    const from = head * (width + GAP);
+    return [Math.round(from * density), Math.round((from + width) * density)] as const;
+  });
+  return { columns: spans.at(-1)![1], rows: Math.round(height * density), spans };
+}
 
 export class Overview {
   readonly element = h("div", { part: "overview", class: "overview", role: "grid" });
   readonly #host: OverviewHost;
   #cells: HTMLButtonElement[][] = [];
-  #made = "";
-  #madeOf: Attention | null = null;
-  #pending: [layer: number, head: number][] = [];
+  /** A layer's pictures lie on one canvas behind its buttons: browsers draw few large ones much faster than many small ones. */
+  #canvases: HTMLCanvasElement[] = [];
+  #image: ImageData | null = null;
+  #built = "";
+  #painted = "";
+  #paintedOf: Attention | null = null;
+  #pending: { readonly layer: number; readonly layout: Layout }[] = [];
+  /** Of these the page already shows something. */
+  #refinements = 0;
   #frame = 0;
   #settings: OverviewSettings | null = null;
-  #pixels = 0;
 
   constructor(host: OverviewHost) {
     this.#host = host;
@@ -56,23 +94,36 @@ export class Overview {
     if (this.#pending.length > 0) this.#draw(Number.POSITIVE_INFINITY);
   }
 
-  /** The pictures, layer by layer. */
-  get canvases(): HTMLCanvasElement[][] {
-    return this.#cells.map((row) => row.map((cell) => cell.firstChild as HTMLCanvasElement));
+  /** A layer's pictures side by side, layer by layer. */
+  get canvases(): readonly HTMLCanvasElement[] {
+    return this.#canvases;
+  }
+
+  /** What is pressed to choose a head, layer by layer. */
+  get cells(): readonly (readonly HTMLButtonElement[])[] {
+    return this.#cells;
   }
 
   show(attention: Attention, settings: OverviewSettings, room: number, words: Words): void {
     const { layer, heads, scale, colors, look } = settings;
     this.#settings = settings;
-    const size = Math.floor(Math.max(NARROWEST, Math.min(WIDEST, (room - NAMES) / attention.heads - GAP)));
-    const pixels = Math.round(size * (window.devicePixelRatio || 1));
-    const made = JSON.stringify([attention.layers, attention.heads, pixels, scale, colors, look, words.layer]);
-    if (this.#madeOf !== attention || made !== this.#made) {
-      this.#made = made;
-      this.#madeOf = attention;
-      this.#pixels = pixels;
+    const size = sizeOf(attention, room);
+    const built = JSON.stringify([attention.layerNumbers, attention.headNumbers, size, words.layer, words.head]);
+    if (built !== this.#built) {
+      this.#built = built;
       this.#build(attention, size, words);
-      this.#pending = this.#cells.flatMap((row, l) => row.map((_, head): [number, number] => [l, head]));
+      this.#paintedOf = null;
+    }
+    const density = window.devicePixelRatio || 1;
+    const painted = JSON.stringify([scale, colors, look, density]);
+    if (this.#paintedOf !== attention || painted !== this.#painted) {
+      this.#painted = painted;
+      this.#paintedOf = attention;
+      const all = (layout: Layout) => this.#canvases.map((_, l) => ({ layer: l, layout }));
+      const fine = layoutOf(attention.heads, size, density);
+      const inSteps = density > 1 && fine.columns * fine.rows * attention.layers > FINE_PIXELS;
+      this.#pending = inSteps ? [...all(layoutOf(attention.heads, size, 1)), ...all(fine)] : all(fine);
+      this.#refinements = inSteps ? attention.layers : 0;
       this.#draw(SLICE);
     }
     this.element.setAttribute("aria-label", words.overview);
@@ -85,10 +136,14 @@ export class Overview {
     this.#rove(layer, heads[0] ?? 0, false);
   }
 
-  #build(attention: Attention, size: number, words: Words): void {
+  #build(attention: Attention, { width, height }: Size, words: Words): void {
     const { layerNumbers, headNumbers } = attention;
-    const ratio = attention.queryLength / attention.keyLength;
-    this.element.style.gridTemplateColumns = `max-content repeat(${attention.heads}, ${size}px)`;
+    this.element.style.gridTemplateColumns = `max-content repeat(${attention.heads}, ${width}px)`;
+    this.element.style.gridTemplateRows = `auto repeat(${attention.layers}, ${height}px)`;
+    const place = <E extends HTMLElement>(item: E, row: number, column: number): E => {
+      item.style.gridArea = `${row + 1} / ${column + 1}`;
+      return item;
+    };
     const name = (text: string, column: boolean) =>
       h("span", { class: column ? "name column" : "name", role: column ? "columnheader" : "rowheader" }, text);
     const corner = h(
@@ -99,69 +154,73 @@ export class Overview {
     const head = h(
       "div",
       { class: "row", role: "row" },
-      corner,
-      ...headNumbers.map((number) => name(String(number), true)),
+      place(corner, 0, 0),
+      ...headNumbers.map((number, index) => place(name(String(number), true), 0, index + 1)),
     );
-    this.#cells = layerNumbers.map((layer) =>
-      headNumbers.map((number) => {
-        const canvas = h("canvas", { "aria-hidden": "true" });
-        canvas.style.aspectRatio = String(1 / Math.min(2, Math.max(0.25, ratio)));
+    this.#cells = layerNumbers.map((layer, l) =>
+      headNumbers.map((number, index) => {
         const label = `${words.layer} ${layer}, ${words.head} ${number}`;
-        return h(
-          "button",
-          {
-            type: "button",
-            class: "thumbnail",
-            part: "thumbnail",
-            role: "gridcell",
-            tabindex: -1,
-            "aria-label": label,
-            title: label,
-          },
-          canvas,
-        );
+        const button = h("button", {
+          type: "button",
+          class: "thumbnail",
+          part: "thumbnail",
+          role: "gridcell",
+          tabindex: -1,
+          "aria-label": label,
+          title: label,
+        });
+        return place(button, l + 1, index + 1);
       }),
     );
-    const rows = this.#cells.map((row, layer) =>
-      h("div", { class: "row", role: "row" }, name(String(layerNumbers[layer]), false), ...row),
+    this.#canvases = layerNumbers.map((_, l) => {
+      const canvas = h("canvas", { "aria-hidden": "true" });
+      canvas.style.gridArea = `${l + 2} / 2 / auto / -1`;
+      return canvas;
+    });
+    const rows = this.#cells.map((row, l) =>
+      h(
+        "div",
+        { class: "row", role: "row" },
+        place(name(String(layerNumbers[l]), false), l + 1, 0),
+        this.#canvases[l]!,
+        ...row,
+      ),
     );
     this.element.replaceChildren(head, ...rows);
   }
 
-  /** A slice of what is still to be drawn, and the rest with the next frame. */
+  /** A slice of what is still to be drawn, and the rest with the next frame; what is only refined waits for a frame each. */
   #draw(milliseconds: number): void {
     cancelAnimationFrame(this.#frame);
-    this.element.setAttribute("aria-busy", "true");
     const deadline = performance.now() + milliseconds;
     while (this.#pending.length > 0) {
-      const [layer, head] = this.#pending.shift()!;
-      this.#thumbnail(layer, head);
-      if (performance.now() < deadline) continue;
+      const { layer, layout } = this.#pending.shift()!;
+      this.#paint(layer, layout);
+      const refines = this.#pending.length <= this.#refinements;
+      if (refines) this.element.removeAttribute("aria-busy");
+      else this.element.setAttribute("aria-busy", "true");
+      if (this.#pending.length === 0) break;
+      if (milliseconds === Number.POSITIVE_INFINITY || (!refines && performance.now() < deadline)) continue;
       this.#frame = requestAnimationFrame(() => this.#draw(SLICE));
       return;
     }
-    this.element.removeAttribute("aria-busy");
+    this.#image = null;
   }
 
-  #thumbnail(layer: number, head: number): void {
-    const attention = this.#madeOf!;
+  /** All heads of a layer. */
+  #paint(layer: number, { columns, rows, spans }: Layout): void {
+    const { queryLength, keyLength, kind } = this.#paintedOf!;
     const { scale, colors, look, matrix } = this.#settings!;
-    const numbers = matrix(layer, head);
-    const { rows, columns, data } = thumbnailOf(
-      numbers,
-      attention.queryLength,
-      attention.keyLength,
-      attention.kind,
-      this.#pixels,
-    );
-    const canvas = this.#cells[layer]?.[head]?.firstChild as HTMLCanvasElement;
-    canvas.width = columns;
-    canvas.height = rows;
-    const context = canvas.getContext("2d")!;
-    const image = context.createImageData(columns, rows);
-    const shades = new Shades(attention.kind, largestOf(data), scale, colors, look);
-    shades.paint(data, columns, [0, 0, rows, columns], new Uint32Array(image.data.buffer), columns);
-    context.putImageData(image, 0, 0);
+    if (this.#image?.width !== columns || this.#image.height !== rows) this.#image = new ImageData(columns, rows);
+    const pixels = new Uint32Array(this.#image.data.buffer);
+    spans.forEach(([from, to], head) => {
+      const picture = thumbnailOf(matrix(layer, head), queryLength, keyLength, kind, rows, to - from);
+      const shades = new Shades(kind, largestOf(picture.data), scale, colors, look);
+      paintThumbnail(picture, shades, rows, to - from, pixels.subarray(from), columns);
+    });
+    const canvas = this.#canvases[layer]!;
+    if (canvas.width !== columns || canvas.height !== rows) Object.assign(canvas, { width: columns, height: rows });
+    canvas.getContext("2d")!.putImageData(this.#image, 0, 0);
   }
 
   #placeOf(target: EventTarget | null): [number, number] | null {

@@ -11,17 +11,15 @@ ${BAR_STYLES}
 .overview .thumbnail {
   background: none;
   border: 0;
-  border-radius: 3px;
   cursor: pointer;
   display: block;
-  line-height: 0;
   min-height: 0;
   min-width: 0;
   outline: 1px solid var(--_line);
   outline-offset: 0;
   padding: 0;
 }
-.thumbnail canvas { border-radius: 2px; display: block; height: auto; image-rendering: pixelated; width: 100%; }
+.overview canvas { display: block; height: 100%; image-rendering: pixelated; pointer-events: none; width: 100%; }
 .overview .thumbnail:hover { outline: 2px solid var(--_muted); }
 .overview .thumbnail[aria-selected="true"] { outline: 3px solid var(--_accent); z-index: 1; }
 .overview .thumbnail:focus-visible { outline: 3px solid var(--_ink); outline-offset: 1px; z-index: 2; }
@@ -50,7 +48,7 @@ ${BAR_STYLES}
 .columns.still { border-color: transparent; }
 .tall { position: relative; }
 .picture { inset-inline: 0; margin-bottom: calc(-1 * var(--tall)); pointer-events: none; position: sticky; top: 0; }
-.picture canvas { display: block; }
+.picture canvas { position: absolute; top: 0; }
 .list { bottom: 0; position: absolute; top: 0; }
 .list.queries { left: 0; }
 .list.keys { right: 0; }

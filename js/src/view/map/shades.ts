@@ -48,8 +48,8 @@ function tablesOf(ramp: Ramp, ground: readonly [number, number, number]): Tables
   return made;
 }
 
-/** The shades of a logarithmic scale by the leading bits of a float32 from 10^−DECADES to 1: 1024 to each doubling. */
-const BITS = 13;
+/** The shades of a logarithmic scale by the leading bits of a float32 from 10^−DECADES to 1: 128 to each doubling. */
+const BITS = 16;
 const float = new Float32Array([10 ** -DECADES, 1]);
 const bits = new Int32Array(float.buffer);
 const LEAST = bits[0]!;
@@ -124,9 +124,10 @@ export class Shades {
     const missing = packed(this.#missing);
     const { full, faded } = this.#tables;
     const signed = this.kind === "scores";
+    const hidden = signed ? Number.NEGATIVE_INFINITY : 0;
     for (let i = 0; i < count; i++) {
       const value = data[from + i]!;
-      if (this.isMasked(value)) pixels[to + i] = masked;
+      if (value === hidden) pixels[to + i] = masked;
       else if (Number.isNaN(value)) pixels[to + i] = missing;
       else pixels[to + i] = (value < 0 && !signed ? faded : full)[this.#shade(value)]!;
     }

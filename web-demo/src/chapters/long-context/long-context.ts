@@ -7,8 +7,9 @@ import type { Lang } from "../../app/state";
 import { segmented } from "../../view/controls";
 import { h } from "../../view/dom";
 import { en, type LongContextMessages } from "./en";
-import { inputsOf, LENGTHS, tokensOf } from "./inputs";
+import { LENGTHS } from "./inputs";
 import "./long-context.css";
+import { readInputs } from "./read-inputs";
 import { Report } from "./report";
 import { type LongResult, runLong } from "./run";
 import { POSITIONS, type Positions, readSettings, type Settings, WINDOWS, writeSettings } from "./settings";
@@ -26,9 +27,6 @@ interface Controls {
   readonly report: Report;
   show(settings: Settings): void;
 }
-
-/** Lets what was just changed be painted. */
-const breath = () => new Promise<void>((resolve) => setTimeout(resolve, 30));
 
 class LongContext {
   readonly element = h("div", { class: "column lab long-context" });
@@ -216,10 +214,9 @@ class LongContext {
     try {
       this.#busy((t) => t.preparing);
       this.#text ??= await this.#controls.source.read();
-      await breath();
       signal.throwIfAborted();
       if (this.#text === null) return this.#idle();
-      const inputs = inputsOf(tokensOf(this.#text, this.#settings.length));
+      const inputs = await readInputs({ text: this.#text, length: this.#settings.length }, signal);
       this.#busy((t) => t.starting);
       const worker = await this.#startWorker();
       signal.throwIfAborted();
