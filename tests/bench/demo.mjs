@@ -18,6 +18,8 @@ const CHAPTERS = ["article", "write", "train", "mask-lab", "long-context", "own-
 const READINGS = 5;
 const MOST_VIEW = 1000;
 const MOST_TASK = 100;
+/** Milliseconds in which a reader sees what there is, before the first click. */
+const SETTLED = 1000;
 const asked = process.argv.slice(2);
 const wants = (/** @type {string} */ part) => asked.length === 0 || asked.includes(part);
 
@@ -94,6 +96,7 @@ async function work(chapter, settings, phase) {
   await page.goto(`${url}#lang=en&chapter=${chapter}&${settings}`);
   const button = page.locator(".run .primary");
   await button.and(page.locator(":enabled")).waitFor();
+  await page.waitForTimeout(SETTLED);
   await page.evaluate(watchTasks);
   const began = performance.now();
   await button.click();

@@ -10,6 +10,7 @@ import { type ReadOptions, readAttention } from "./read.js";
 import { loadJson, parseJson } from "./source.js";
 import { type Look, readLook, sheetOf } from "./styles.js";
 import type { TokenFormat } from "./tokens.js";
+import { inTurn } from "./turns.js";
 import { type Words, wordsFor } from "./words.js";
 
 /** Under Node.js there are no elements: the classes exist, and are never made. */
@@ -236,10 +237,12 @@ export abstract class AttentionElement extends Base {
   /** Draws soon, once for all that changes until then. */
   requestUpdate(): void {
     if (!this.isConnected) return;
-    this.#pending ??= Promise.resolve().then(() => {
-      this.#pending = null;
-      this.#refresh();
-    });
+    this.#pending ??= Promise.resolve().then(() =>
+      inTurn(() => {
+        this.#pending = null;
+        this.#refresh();
+      }),
+    );
   }
 
   /** Draws what has been asked for at once. */

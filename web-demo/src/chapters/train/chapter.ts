@@ -17,6 +17,9 @@ import { Training } from "./training";
 
 const MESSAGES: Readonly<Record<Lang, TrainMessages>> = { en, zh };
 
+/** Until the chapter is there and nothing moves. */
+const WARM_UP_MS = 300;
+
 interface View {
   show(): void;
 }
@@ -95,6 +98,8 @@ class TrainChapter implements MountedChapter {
   readonly #training: Training;
   #lang: Lang;
   #views: View[] = [];
+  /** What is still to be shown, a view in each frame: each takes milliseconds, and a page with much to do must stay at hand. */
+  #due: View[] = [];
   #frame = 0;
   #shared = "";
 
@@ -140,16 +145,20 @@ class TrainChapter implements MountedChapter {
       h("div", { class: "models" }, masked.element, leaking.element),
       h("p", { class: "hint writing" }, t.model.writing),
     );
-    const models: View = {
-      show() {
-        const { state } = training;
-        results.hidden = state.masked === null;
-        chart.show(state);
-        masked.show(state.masked, state.at);
-        leaking.show(state.leaking, state.at);
-      },
-    };
-    this.#views = [text, settings, run, verdict, snapshot, models, terminal];
+    const view = (show: () => void): View => ({ show });
+    const state = () => training.state;
+    this.#views = [
+      view(() => {
+        for (const each of [text, settings, verdict, snapshot, terminal]) each.show();
+        results.hidden = state().masked === null;
+      }),
+      view(() => chart.show(state())),
+      view(() => masked.show(state().masked, state().at)),
+      view(() => {
+        leaking.show(state().leaking, state().at);
+        run.show(); // it says that a run has ended, when all of it is there
+      }),
+    ];
     this.#container.replaceChildren(
       h(
         "article",
@@ -167,17 +176,26 @@ class TrainChapter implements MountedChapter {
         terminal.element,
       ),
     );
-    this.#show();
-  }
-
-  /** News comes more often than the screen is drawn. */
-  #later(): void {
     cancelAnimationFrame(this.#frame);
-    this.#frame = requestAnimationFrame(() => this.#show());
+    this.#frame = 0;
+    this.#due = [];
+    for (const each of this.#views) each.show();
+    this.#share();
+    if (!training.state.masked) setTimeout(() => training.state.masked ?? masked.warmUp(), WARM_UP_MS);
   }
 
-  #show(): void {
-    for (const view of this.#views) view.show();
+  #later(): void {
+    this.#due.push(...this.#views.filter((view) => !this.#due.includes(view)));
+    this.#frame ||= requestAnimationFrame(() => this.#showNext());
+  }
+
+  #showNext(): void {
+    this.#due.shift()?.show();
+    this.#frame = this.#due.length > 0 ? requestAnimationFrame(() => this.#showNext()) : 0;
+    if (this.#frame === 0) this.#share();
+  }
+
+  #share(): void {
     const parameters = writeSettings(this.#training.state.settings);
     const text = String(parameters);
     if (text === this.#shared) return;

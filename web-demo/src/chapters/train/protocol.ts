@@ -48,7 +48,8 @@ export interface Snapshot {
   readonly maps: Float32Array;
 }
 
-export type ToRun = { order: "start"; config: RunConfig } | { order: "stop" };
+/** `turns`: what runs that take turns have in common; null = the machine has a processor for each, and one for the page. */
+export type ToRun = { order: "start"; config: RunConfig; turns: string | null } | { order: "stop" };
 
 export type FromRun =
   | { type: "started"; facts: RunFacts }

@@ -64,11 +64,13 @@ export class Training {
   start(): void {
     this.end();
     const { settings, text, masked, before } = this.#state;
+    const turns =
+      settings.leak && navigator.hardwareConcurrency < 3 ? `train ${crypto.getRandomValues(new Uint32Array(2))}` : null;
     const old = masked && masked.steps.length > 0 && masked.config.text === text ? [masked] : [];
     const rest = before.filter(({ config }) => config.text === text);
     this.#set({
-      masked: this.#begin("masked", configOf(settings, text, true)),
-      leaking: settings.leak ? this.#begin("leaking", configOf(settings, text, false)) : null,
+      masked: this.#begin("masked", configOf(settings, text, true), turns),
+      leaking: settings.leak ? this.#begin("leaking", configOf(settings, text, false), turns) : null,
       before: [...old, ...rest].slice(0, KEPT),
       at: null,
     });
@@ -91,7 +93,7 @@ export class Training {
     this.#workers.clear();
   }
 
-  #begin(which: Which, config: RunConfig): Run {
+  #begin(which: Which, config: RunConfig, turns: string | null): Run {
     const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: `train-${which}` });
     this.#workers.set(which, worker);
     const isOurs = () => this.#workers.get(which) === worker;
@@ -101,7 +103,7 @@ export class Training {
     worker.onerror = (event) => {
       if (isOurs()) this.#close(which, { phase: "failed", error: event.message || "the worker could not be started" });
     };
-    this.#order(which, { order: "start", config });
+    this.#order(which, { order: "start", config, turns });
     return { config, phase: "starting", facts: null, steps: [], snapshots: [], tokensPerSecond: 0, error: null };
   }
 

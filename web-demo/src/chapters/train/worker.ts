@@ -11,7 +11,16 @@ const MESSAGE_MS = 150;
 const SAMPLE_TOKENS = 140;
 const abort = new AbortController();
 
-async function start(config: RunConfig): Promise<void> {
+/** Does a piece of work when it is this run's turn: two that calculate at once on two processors leave the page none. */
+type Turn = <T>(work: () => Promise<T>) => Promise<T>;
+
+// Pages that are not secure have no locks.
+const turnOf = (turns: string | null): Turn =>
+  turns !== null && navigator.locks
+    ? <T>(work: () => Promise<T>) => navigator.locks.request(turns, work) as Promise<T>
+    : (work) => work();
+
+async function prepare(config: RunConfig): Promise<Trainer> {
   const lb = await createLookback();
   const { layers, heads, embedDim, contextLength } = config;
   const trainer = await lb.trainer({
@@ -39,11 +48,20 @@ async function start(config: RunConfig): Promise<void> {
       variant: lb.variant,
     },
   });
-  await tell(trainer, config);
+  return trainer;
+}
+
+async function start(config: RunConfig, turn: Turn): Promise<void> {
+  const trainer = await turn(() => prepare(config));
+  await turn(() => tell(trainer, config));
   let steps: StepNews[] = [];
   let told = performance.now();
   let speed = 0;
-  for await (const { step, loss, tokensPerSecond, validation } of trainer.run({ signal: abort.signal })) {
+  const run = trainer.run({ signal: abort.signal })[Symbol.asyncIterator]();
+  for (;;) {
+    const next = await turn(() => run.next());
+    if (next.done) break;
+    const { step, loss, tokensPerSecond, validation } = next.value;
     steps.push({ step, loss, validation: validation?.loss ?? null });
     // One step is short, and the clock of a page is coarse.
     speed = speed === 0 ? tokensPerSecond : 0.9 * speed + 0.1 * tokensPerSecond;
@@ -54,7 +72,7 @@ async function start(config: RunConfig): Promise<void> {
       told = performance.now();
       await new Promise((resolve) => setTimeout(resolve, 0)); // the page may want it to stop
     }
-    if (isLast || step % config.every === 0) await tell(trainer, config);
+    if (isLast || step % config.every === 0) await turn(() => tell(trainer, config));
   }
   line.postMessage({ type: "ended", whole: true });
 }
@@ -90,7 +108,7 @@ async function write(trainer: Trainer, { prompt, contextLength, seed }: RunConfi
 line.onmessage = ({ data }) => {
   if (data.order === "stop") abort.abort();
   else
-    void start(data.config).catch((error: unknown) => {
+    void start(data.config, turnOf(data.turns)).catch((error: unknown) => {
       if (abort.signal.aborted) line.postMessage({ type: "ended", whole: false });
       else line.postMessage({ type: "failed", message: error instanceof Error ? error.message : String(error) });
     });

@@ -1,0 +1,27 @@
+/** Elements that are drawn at one moment share a task only while that is short: a page with many of them stays at hand. */
+
+/** Milliseconds after which the next element waits for a task of its own. */
+const SHARED = 8;
+
+let spent = 0;
+let next: Promise<void> | null = null;
+
+const nextTask = (): Promise<void> => {
+  next ??= new Promise<void>((resolve) => setTimeout(resolve)).then(() => {
+    next = null;
+    spent = 0;
+  });
+  return next;
+};
+
+/** Calls `draw` in this task, or in one of the next. */
+export async function inTurn(draw: () => void): Promise<void> {
+  while (spent > SHARED) await nextTask();
+  const began = performance.now();
+  void nextTask();
+  try {
+    draw();
+  } finally {
+    spent += performance.now() - began;
+  }
+}
