@@ -238,6 +238,7 @@ withBrowser("the chapter Write", () => {
         .locator(".tokens .token")
         .nth(start + 4)
         .click();
+      await page.locator(`.tokens .token.shown[data-at="${start + 4}"]`).waitFor();
       const candidates = page.locator(".candidate");
       const probabilities = await candidates.evaluateAll((all) =>
         all.map((each) => Number((each as HTMLElement).dataset.probability)),

@@ -8,6 +8,8 @@ const STREAMS = [1, 2, 4];
 const PAGE = 65536;
 /** About 0.1 ms: long for a call, short for a function that is to be called often. */
 const ITERATIONS = 50_000;
+/** Of two threads: a few milliseconds, beside which telling each other takes no time. */
+const CALLS_OF_TWO = 40;
 
 /**
  * @typedef {object} Exports
@@ -21,15 +23,48 @@ const ITERATIONS = 50_000;
  */
 
 /** @type {import("../core/types.ts").ContestantModule["open"]} */
-export async function open({ variant }, env) {
+export async function open({ variant, threads = 1 }, env) {
   const bytes = await env.bytes(`build/wasm-${variant}/bench/ceilings.wasm`);
   const { instance } = await WebAssembly.instantiate(bytes, {});
   const wasm = /** @type {Exports} */ (/** @type {unknown} */ (instance.exports));
   wasm._initialize?.();
   return {
     prepare(workload) {
-      return unitOf(workload) === "GB/s" ? reading(wasm, workOf(workload).bytes) : multiplyAdd(wasm);
+      if (unitOf(workload) === "GB/s") return reading(wasm, workOf(workload).bytes);
+      return threads > 1 ? both(multiplyAdd(wasm), { bytes, variant, workload }) : multiplyAdd(wasm);
     },
+  };
+}
+
+/**
+ * What two cores do at once: less than twice what one does where they share something, be it with each other or with those for whom the
+ * machine works besides. Node.js only.
+ * @param {{ call: () => unknown, work: import("../core/types.ts").Work }} own
+ * @param {{ bytes: Uint8Array, variant: unknown, workload: Workload }} task
+ */
+async function both({ call, work }, task) {
+  const { Worker } = await import("node:worker_threads");
+  const turn = new Int32Array(new SharedArrayBuffer(4));
+  Atomics.store(turn, 0, 2);
+  const workerData = { ...task, turn, calls: CALLS_OF_TWO };
+  const partner = new Worker(new URL("./ceiling-partner.mjs", import.meta.url), { workerData });
+  const ready = () => {
+    for (let seen = Atomics.load(turn, 0); seen !== 0; seen = Atomics.load(turn, 0)) Atomics.wait(turn, 0, seen);
+  };
+  await new Promise((resolve, reject) => {
+    partner.once("message", () => resolve(undefined));
+    partner.once("error", reject);
+  });
+  partner.unref();
+  return {
+    call() {
+      Atomics.store(turn, 0, 1);
+      Atomics.notify(turn, 0);
+      for (let n = 0; n < CALLS_OF_TWO; ++n) call();
+      ready();
+    },
+    work: { operations: 2 * CALLS_OF_TWO * work.operations, bytes: 0 },
+    dispose: () => void partner.terminate(),
   };
 }
 

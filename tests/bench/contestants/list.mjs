@@ -19,6 +19,17 @@ const ceilings = [
         load: () => import("./ceilings.mjs"),
       }),
   ),
+  ...variants.map(
+    (variant) =>
+      /** @type {Contestant} */ ({
+        id: `ceiling-${variant}-2`,
+        role: "ceiling",
+        variant,
+        threads: 2,
+        kinds: computing,
+        load: () => import("./ceilings.mjs"),
+      }),
+  ),
   {
     id: "bandwidth",
     role: "ceiling",

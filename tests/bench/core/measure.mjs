@@ -16,7 +16,8 @@ export function settingsOf(quick) {
     : { rounds: 31, sampleMilliseconds: 12, warmUpMilliseconds: 800, warmUpCalls: 60, budgetMilliseconds: 4000 };
 }
 
-const FEWEST_SAMPLES = 3;
+/** Of a call that takes seconds, and of others. */
+const FEWEST_SAMPLES = { long: 3, others: 9 };
 /** A slow contestant is as warm as it gets after few calls: it spends its time in loops that were entered often. */
 const FEWEST_WARM_UP_CALLS = 2;
 const VERY_LONG_CALL = 2000;
@@ -74,7 +75,8 @@ export async function measureInTurns(calls, settings, clock = {}) {
     const times = Math.max(1, Math.ceil(sampleMilliseconds / Math.max(estimate, 1e-4)));
     // Each sample comes after a call that is not timed, unless a call is so long that its beginning does not matter.
     const sample = estimate * (times + (estimate < LONG_CALL ? 1 : 0));
-    const samples = Math.min(rounds, Math.max(FEWEST_SAMPLES, Math.floor(budgetMilliseconds / sample)));
+    const fewest = estimate > VERY_LONG_CALL ? FEWEST_SAMPLES.long : FEWEST_SAMPLES.others;
+    const samples = Math.min(rounds, Math.max(fewest, Math.floor(budgetMilliseconds / sample)));
     plans.push({
       call,
       estimate,

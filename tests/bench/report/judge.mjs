@@ -51,7 +51,7 @@ function verdictsOf(target, report) {
     const { limit, least } = limitOf(target, variant);
     return {
       case: target.case,
-      text: textOf(target, variant),
+      text: textOf(target, variant) + machineOf(target, report, variant),
       ...(variant && { variant }),
       ...(value !== undefined && { value }),
       unit: unitOf(target),
@@ -173,6 +173,20 @@ function textOf(target, variant) {
     case "start":
       return `createLookback() ${multiple} faster than the first session of ${over}`;
   }
+}
+
+/**
+ * What bounds the threads: how much more both cores do than one where nothing but registers is in use.
+ * @param {Target} target
+ * @param {Measured} report
+ * @param {Variant | undefined} variant
+ */
+function machineOf(target, report, variant) {
+  if (target.metric !== "threads") return "";
+  const rows = report.cases.find(({ id }) => id === target.case)?.rows ?? [];
+  const rate = (/** @type {string} */ name) => rows.find(({ contestant }) => contestant === name)?.rate;
+  const both = ratio(rate(`ceiling-${variant}-2`), rate(`ceiling-${variant}`));
+  return both === undefined ? "" : ` (registers alone: ${both.toFixed(2)} ×)`;
 }
 
 /** @param {number} share */

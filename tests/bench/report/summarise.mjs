@@ -73,11 +73,12 @@ function withRate({ samples, ...row }, unit) {
  */
 function compared(row, others, unit) {
   if (!row.wall || row.rate === undefined) return {};
-  const ceiling = others.find(({ contestant }) =>
-    unit === "GB/s" ? contestant === "bandwidth" : contestant === `ceiling-${row.variant}`,
-  );
-  // Cores compute apart, but they read one memory.
-  const cores = unit === "GB/s" ? 1 : (row.threads ?? 1);
+  const threads = row.threads ?? 1;
+  const named = (/** @type {string} */ name) => others.find(({ contestant, rate }) => contestant === name && rate);
+  const ofAll = threads > 1 ? named(`ceiling-${row.variant}-${threads}`) : undefined;
+  const ceiling = unit === "GB/s" ? named("bandwidth") : (ofAll ?? named(`ceiling-${row.variant}`));
+  // Cores read one memory; what they calculate together was measured, or is taken for so many times what one does.
+  const cores = unit === "GB/s" || ofAll ? 1 : threads;
   const own = row.wall.median;
   const byCpu = cpuRate(row) / cpuRate(ceiling);
   const speedups = Object.fromEntries(

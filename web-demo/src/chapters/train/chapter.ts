@@ -98,7 +98,7 @@ class TrainChapter implements MountedChapter {
   readonly #training: Training;
   #lang: Lang;
   #views: View[] = [];
-  /** What is still to be shown, a view in each frame: each takes milliseconds, and a page with much to do must stay at hand. */
+  /** What is still to be shown, while models learn a view in each frame: with so much to do the page must stay at hand. */
   #due: View[] = [];
   #frame = 0;
   #shared = "";
@@ -190,7 +190,8 @@ class TrainChapter implements MountedChapter {
   }
 
   #showNext(): void {
-    this.#due.shift()?.show();
+    do this.#due.shift()?.show();
+    while (!this.#training.isBusy && this.#due.length > 0);
     this.#frame = this.#due.length > 0 ? requestAnimationFrame(() => this.#showNext()) : 0;
     if (this.#frame === 0) this.#share();
   }
