@@ -5,6 +5,7 @@ import type { Attention, HeadChoice } from "./data.js";
 import { h, languageOf } from "./dom.js";
 import type { CellDetail, HeadDetail } from "./events.js";
 import { followersOf, join, leaderOf, leave, partnersOf } from "./links.js";
+import { Message } from "./message.js";
 import { refuse, show } from "./numbers.js";
 import { type ReadOptions, readAttention } from "./read.js";
 import { loadJson, parseJson } from "./source.js";
@@ -33,7 +34,7 @@ export abstract class AttentionElement extends Base {
 
   readonly #root: ShadowRoot;
   readonly #content = h("div", { part: "content", class: "content" });
-  readonly #message = h("div", { part: "message", class: "message", hidden: true });
+  readonly #message = new Message();
   readonly #live = h("div", { class: "visually-hidden", role: "status", "aria-live": "polite" });
   readonly #probe = h("div", { id: "probe", "aria-hidden": "true" });
   #input: unknown;
@@ -42,8 +43,6 @@ export abstract class AttentionElement extends Base {
   #stale = true;
   #pending: Promise<void> | null = null;
   #loading: AbortController | null = null;
-  /** The message that is shown, so that it is told once. */
-  #failure: string | null = null;
   /** That was drawn for. */
   #width = -1;
   #look: Look | null = null;
@@ -55,7 +54,7 @@ export abstract class AttentionElement extends Base {
     super();
     this.#root = this.attachShadow({ mode: "open" });
     this.#root.adoptedStyleSheets = [sheetOf(this.constructor as typeof AttentionElement)];
-    this.#root.append(this.#probe, this.#message, this.#content, this.#live);
+    this.#root.append(this.#probe, this.#message.element, this.#content, this.#live);
     // The theme changes without an event; a colour that begins to change tells of it.
     this.#probe.addEventListener("transitionrun", () => {
       this.#look = null;
@@ -335,7 +334,7 @@ export abstract class AttentionElement extends Base {
   #setInput(input: unknown): void {
     this.#input = input;
     this.#stale = true;
-    this.#failure = null;
+    this.#message.forget();
     this.#handOn();
     this.requestUpdate();
   }
@@ -354,7 +353,7 @@ export abstract class AttentionElement extends Base {
     if (!this.isConnected) return;
     try {
       if (this.#input === undefined) {
-        if (this.#failure === null) this.#say(this.#loading ? this.words.loading : this.words.empty);
+        if (!this.#message.isFailure) this.#say(this.#loading ? this.words.loading : this.words.empty);
         return;
       }
       this.#readData();
@@ -362,11 +361,11 @@ export abstract class AttentionElement extends Base {
       if (!attention) return;
       if (attention.queryLength === 0 || attention.keyLength === 0)
         refuse("all tokens are special ones, and hide-special hides them.");
-      this.#message.hidden = true;
+      this.#message.hide();
       this.#content.hidden = false;
       this.#width = this.#content.clientWidth;
       this.update(attention);
-      this.#failure = null;
+      this.#message.forget();
     } catch (error) {
       this.#fail(error);
     }
@@ -374,21 +373,13 @@ export abstract class AttentionElement extends Base {
 
   #say(text: string): void {
     this.#content.hidden = true;
-    this.#message.hidden = false;
-    this.#message.className = "message";
-    this.#message.removeAttribute("role");
-    this.#message.replaceChildren(h("p", {}, text));
+    this.#message.say(text);
   }
 
   #fail(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
-    if (message === this.#failure) return;
-    this.#failure = message;
+    const message = this.#message.fail(error, this.words);
+    if (message === null) return;
     this.#content.hidden = true;
-    this.#message.hidden = false;
-    this.#message.className = "message error";
-    this.#message.setAttribute("role", "alert");
-    this.#message.replaceChildren(h("strong", {}, this.words.failed), h("p", { lang: "en", dir: "ltr" }, message));
     this.dispatchEvent(new ErrorEvent("error", { error, message }));
   }
 
@@ -410,7 +401,7 @@ export abstract class AttentionElement extends Base {
     const loading = new AbortController();
     this.#loading = loading;
     this.#input = undefined;
-    this.#failure = null;
+    this.#message.forget();
     try {
       const input = await loadJson(new URL(address, document.baseURI), loading.signal);
       if (loading.signal.aborted) return;
