@@ -207,6 +207,29 @@ describe("verdicts", () => {
     );
   });
 
+  test("two threads are held against what both cores do at once, and the verdict says how much that is", () => {
+    const benchCase = cases.find(({ id }) => id === "causal-1024");
+    assert.ok(benchCase);
+    const rows = [
+      row("ceiling-simd", 1, 50e6),
+      row("ceiling-simd-2", 1, 80e6),
+      row("lookback-simd", 2, 50e6),
+      row("lookback-simd-2", 1.25, 50e6),
+    ];
+    const report = caseReport(benchCase, benchCase.workloads, rows);
+    const ours = report.rows.filter(({ role }) => role === "ours");
+    assert.deepEqual(
+      ours.map(({ share }) => share),
+      [0.5, 0.5],
+    );
+    const threads = judge({ format: 1, date: "", quick: false, machine, cases: [report] }).filter(({ text }) =>
+      text.startsWith("2 threads"),
+    );
+    assert.equal(threads[0]?.text, "2 threads ≥ 1.85 × one (registers alone: 1.60 ×)");
+    assert.equal(threads[0]?.value, 1.6);
+    assert.equal(threads[0]?.met, false);
+  });
+
   test("what was not measured is neither met nor not met", () => {
     for (const { variant, met } of verdicts(1)) if (variant === "relaxed") assert.equal(met, null);
   });

@@ -159,6 +159,32 @@ describe("lines of the heads", () => {
     expect(marks.filter((mark) => mark.is === "rect").map(({ opacity }) => opacity)).toEqual([0.5, 0.5]);
   });
 
+  test("of too many lines the strongest are drawn, of equal ones as many as there is room for, all over the picture", () => {
+    const length = 60;
+    const drawn = (weight: (query: number, key: number) => number, chosen: boolean) => {
+      const data = Array.from({ length: length ** 2 }, (_, i) => weight(Math.floor(i / length), i % length));
+      const many = readAttention({ weights: tensor(data, 1, length, length) });
+      const heads = [{ matrix: many.matrix(0, 0), colour: "#123456" }];
+      const queries = Array.from({ length }, (_, query) => query);
+      const whole = { ...places, height: length * ROW };
+      return looksMarks({ attention: many, heads, queries, chosen, ofOne: true }, whole).filter(
+        ({ is }) => is === "curve",
+      );
+    };
+    for (const [chosen, most] of [
+      [true, 800],
+      [false, 200],
+    ] as const) {
+      const even = drawn(() => 0.5, chosen);
+      expect(even).toHaveLength(most);
+      expect(new Set(even.map((mark) => mark.is === "curve" && mark.points[1])).size).toBe(length);
+      const few = drawn((query, key) => (query === key ? 0.9 : 0.1), chosen);
+      expect(few).toHaveLength(most);
+      const strengths = few.map((mark) => (mark.is === "curve" ? mark.opacity : 0));
+      expect(strengths.filter((strength) => strength === Math.max(...strengths))).toHaveLength(length);
+    }
+  });
+
   test("marks beside the keys add up over the chosen queries; a masked key has none", () => {
     const picture = { attention, heads: [{ matrix, colour: "#123456" }], queries: [0], chosen: true, ofOne: true };
     const rects = (queries: number[]) =>

@@ -186,7 +186,7 @@ export abstract class AttentionElement extends Base {
 
   connectedCallback(): void {
     this.#resize = new ResizeObserver(() => {
-      if (this.#content.clientWidth === this.#width) return;
+      if (this.clientWidth === this.#width) return;
       requestAnimationFrame(() => this.requestUpdate()); // an observer must not change sizes while it is told of some
     });
     this.#resize.observe(this);
@@ -363,7 +363,7 @@ export abstract class AttentionElement extends Base {
         refuse("all tokens are special ones, and hide-special hides them.");
       this.#message.hide();
       this.#content.hidden = false;
-      this.#width = this.#content.clientWidth;
+      this.#width = this.clientWidth;
       this.update(attention);
       this.#message.forget();
     } catch (error) {
@@ -378,9 +378,8 @@ export abstract class AttentionElement extends Base {
 
   #fail(error: unknown): void {
     const message = this.#message.fail(error, this.words);
-    if (message === null) return;
     this.#content.hidden = true;
-    this.dispatchEvent(new ErrorEvent("error", { error, message }));
+    if (message !== null) this.dispatchEvent(new ErrorEvent("error", { error, message }));
   }
 
   /** The data as JSON between the tags. */

@@ -30,9 +30,9 @@ export class Message {
   /** Says what is wrong; returns it if that is news. */
   fail(error: unknown, words: Words): string | null {
     const message = error instanceof Error ? error.message : String(error);
+    this.element.hidden = false;
     if (message === this.#failure) return null;
     this.#failure = message;
-    this.element.hidden = false;
     this.element.className = "message error";
     this.element.setAttribute("role", "alert");
     this.element.replaceChildren(h("strong", {}, words.failed), h("p", { lang: "en", dir: "ltr" }, message));

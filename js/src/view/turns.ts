@@ -6,13 +6,20 @@ const SHARED = 8;
 let spent = 0;
 let next: Promise<void> | null = null;
 
-const nextTask = (): Promise<void> => {
-  next ??= new Promise<void>((resolve) => setTimeout(resolve)).then(() => {
-    next = null;
-    spent = 0;
+/** A task of its own for what comes after it, in pages that nobody looks at, too: timers wait long there. */
+function nextTask(): Promise<void> {
+  next ??= new Promise<void>((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      next = null;
+      spent = 0;
+      resolve();
+    };
+    port2.postMessage(null);
   });
   return next;
-};
+}
 
 /** Calls `draw` in this task, or in one of the next. */
 export async function inTurn(draw: () => void): Promise<void> {

@@ -12,11 +12,12 @@ const env = /** @type {import("../core/types.ts").Environment} */ (
 const session = await open({ id: "partner", role: "ceiling", variant, load: () => import("./ceilings.mjs") }, env);
 const { call } = await session.prepare(workload, /** @type {never} */ (undefined));
 
+// 0: ready; 1: calculate.
+Atomics.store(turn, 0, 0);
 parentPort?.postMessage("ready");
 for (;;) {
-  // 0: ready; 1: calculate.
-  Atomics.store(turn, 0, 0);
-  Atomics.notify(turn, 0);
   Atomics.wait(turn, 0, 0);
   for (let n = 0; n < calls; ++n) call();
+  Atomics.store(turn, 0, 0);
+  Atomics.notify(turn, 0);
 }

@@ -10,6 +10,8 @@ const PAGE = 65536;
 const ITERATIONS = 50_000;
 /** Of two threads: a few milliseconds, beside which telling each other takes no time. */
 const CALLS_OF_TWO = 40;
+/** Milliseconds. */
+const PATIENCE = 10_000;
 
 /**
  * @typedef {object} Exports
@@ -45,11 +47,10 @@ export async function open({ variant, threads = 1 }, env) {
 async function both({ call, work }, task) {
   const { Worker } = await import("node:worker_threads");
   const turn = new Int32Array(new SharedArrayBuffer(4));
-  Atomics.store(turn, 0, 2);
   const workerData = { ...task, turn, calls: CALLS_OF_TWO };
   const partner = new Worker(new URL("./ceiling-partner.mjs", import.meta.url), { workerData });
   const ready = () => {
-    for (let seen = Atomics.load(turn, 0); seen !== 0; seen = Atomics.load(turn, 0)) Atomics.wait(turn, 0, seen);
+    if (Atomics.wait(turn, 0, 1, PATIENCE) === "timed-out") throw new Error("the other thread does not answer");
   };
   await new Promise((resolve, reject) => {
     partner.once("message", () => resolve(undefined));

@@ -133,6 +133,7 @@ function footnote({ machine, date, quick }) {
     versions.join(", "),
     "ms: median of the samples; ÷ simd, ÷ relaxed: the time divided by ours in one thread; difference: largest, from float64.",
     "Of ceiling: by the clock on the wall, and by CPU time, which tells more on a machine that is busy with other things.",
+    "Of two threads: of what both do at once, which Node.js measures; in a browser, of twice what one does.",
     "Rates count the visible half where attention is causal. Ceilings are measured between the samples of the same case.",
     ...(quick
       ? [chalk.yellow("--quick: few samples of little warmth; good to see that all works, not to compare.")]

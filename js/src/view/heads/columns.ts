@@ -142,10 +142,12 @@ export class Columns {
     const context = this.#canvas.getContext("2d")!;
     context.font = `400 ${FONT}px ${look.font}`;
     const widest = (tokens: readonly Token[]) =>
-      Math.min(
-        WIDEST_NAME,
-        width * 0.3,
-        Math.max(36, ...tokens.slice(0, 2000).map(({ label }) => context.measureText(label).width + 18)),
+      Math.ceil(
+        Math.min(
+          WIDEST_NAME,
+          width * 0.3,
+          Math.max(36, ...tokens.slice(0, 2000).map(({ label }) => context.measureText(label).width + 18)),
+        ),
       );
     const nameOfQuery = widest(attention.queryTokens);
     // Room for the amount beside the name.

@@ -114,8 +114,7 @@ export class AttentionHeads extends ScaledElement {
     this.#columns.element.hidden = view === "overview";
     this.#readout.hidden = view === "overview";
     if (!this.#overview.element.hidden) {
-      const matrix = (l: number, each: number) => matrixOf(attention, l, each, valueWeighted);
-      const settings = { layer, heads: on, scale, colors: colorScale, look, matrix };
+      const settings = { layer, heads: on, scale, colors: colorScale, look, valueWeighted };
       this.#overview.show(attention, settings, this.content.clientWidth, words);
     }
     this.#tiles.show(attention, on, colours, words);

@@ -84,7 +84,11 @@ function lines({ attention, heads, queries, chosen, ofOne }: LooksPicture, place
   const most = chosen ? MOST_LINES.chosen : MOST_LINES.inSight;
   if (marks.length <= most) return marks;
   const least = Float64Array.from(marks, ({ opacity }) => opacity).sort()[marks.length - most]!;
-  return marks.filter(({ opacity }) => opacity >= least);
+  // Of equal ones, as many as there is room for, evenly spread.
+  const equals = marks.filter(({ opacity }) => opacity === least);
+  const room = most - marks.filter(({ opacity }) => opacity > least).length;
+  const kept = new Set(Array.from({ length: room }, (_, i) => equals[Math.floor((i * equals.length) / room)]));
+  return marks.filter((mark) => mark.opacity > least || kept.has(mark));
 }
 
 function strips({ attention, heads, queries, ofOne }: LooksPicture, places: LooksPlaces): Mark[] {

@@ -3,7 +3,7 @@
 import type { ColorScale } from "../colours.js";
 import type { Attention } from "../data.js";
 import { h } from "../dom.js";
-import { largestOf } from "../looks.js";
+import { largestOf, matrixOf } from "../looks.js";
 import type { ScaleKind } from "../map/shades.js";
 import { Shades } from "../map/shades.js";
 import type { Look } from "../styles.js";
@@ -17,7 +17,7 @@ export interface OverviewSettings {
   readonly scale: ScaleKind;
   readonly colors: ColorScale;
   readonly look: Look;
-  readonly matrix: (layer: number, head: number) => Float32Array;
+  readonly valueWeighted: boolean;
 }
 
 export interface OverviewHost {
@@ -35,6 +35,8 @@ const NAMES = 24;
 const SLICE = 60;
 /** More than these are first drawn as coarse as CSS pixels, then as fine as the screen. */
 const FINE_PIXELS = 2e6;
+/** What all browsers draw. */
+const WIDEST_CANVAS = 16384;
 
 /** Of one picture, in CSS pixels. */
 interface Size {
@@ -44,7 +46,7 @@ interface Size {
 
 function sizeOf({ heads, queryLength, keyLength }: Attention, room: number): Size {
   const width = Math.floor(Math.max(NARROWEST, Math.min(WIDEST, (room - NAMES) / heads - GAP)));
-  const height = Math.round(width * Math.min(HIGHEST, Math.max(LOWEST, queryLength / keyLength)));
+  const height = Math.max(NARROWEST, Math.round(width * Math.min(HIGHEST, Math.max(LOWEST, queryLength / keyLength))));
   return { width, height };
 }
 
@@ -56,7 +58,8 @@ interface Layout {
   readonly spans: readonly (readonly [from: number, to: number])[];
 }
 
-function layoutOf(heads: number, { width, height }: Size, density: number): Layout {
+function layoutOf(heads: number, { width, height }: Size, wanted: number): Layout {
+  const density = Math.min(wanted, WIDEST_CANVAS / (heads * (width + GAP)));
   const spans = Array.from({ length: heads }, (_, head) => {
     const from = head * (width + GAP);
     return [Math.round(from * density), Math.round((from + width) * density)] as const;
@@ -105,7 +108,7 @@ export class Overview {
   }
 
   show(attention: Attention, settings: OverviewSettings, room: number, words: Words): void {
-    const { layer, heads, scale, colors, look } = settings;
+    const { layer, heads, scale, colors, look, valueWeighted } = settings;
     this.#settings = settings;
     const size = sizeOf(attention, room);
     const built = JSON.stringify([attention.layerNumbers, attention.headNumbers, size, words.layer, words.head]);
@@ -115,10 +118,11 @@ export class Overview {
       this.#paintedOf = null;
     }
     const density = window.devicePixelRatio || 1;
-    const painted = JSON.stringify([scale, colors, look, density]);
+    const painted = JSON.stringify([scale, colors, look, valueWeighted, density]);
     if (this.#paintedOf !== attention || painted !== this.#painted) {
       this.#painted = painted;
       this.#paintedOf = attention;
+      this.#image = null;
       const all = (layout: Layout) => this.#canvases.map((_, l) => ({ layer: l, layout }));
       const fine = layoutOf(attention.heads, size, density);
       const inSteps = density > 1 && fine.columns * fine.rows * attention.layers > FINE_PIXELS;
@@ -189,7 +193,10 @@ export class Overview {
     this.element.replaceChildren(head, ...rows);
   }
 
-  /** A slice of what is still to be drawn, and the rest with the next frame; what is only refined waits for a frame each. */
+  /**
+   * A slice of what is still to be drawn, and the rest with the next frame; what is only refined waits for a frame each, and nobody for it:
+   * the overview is busy until something of all is there.
+   */
   #draw(milliseconds: number): void {
     cancelAnimationFrame(this.#frame);
     const deadline = performance.now() + milliseconds;
@@ -209,12 +216,14 @@ export class Overview {
 
   /** All heads of a layer. */
   #paint(layer: number, { columns, rows, spans }: Layout): void {
-    const { queryLength, keyLength, kind } = this.#paintedOf!;
-    const { scale, colors, look, matrix } = this.#settings!;
+    const attention = this.#paintedOf!;
+    const { queryLength, keyLength, kind } = attention;
+    const { scale, colors, look, valueWeighted } = this.#settings!;
     if (this.#image?.width !== columns || this.#image.height !== rows) this.#image = new ImageData(columns, rows);
     const pixels = new Uint32Array(this.#image.data.buffer);
     spans.forEach(([from, to], head) => {
-      const picture = thumbnailOf(matrix(layer, head), queryLength, keyLength, kind, rows, to - from);
+      const matrix = matrixOf(attention, layer, head, valueWeighted);
+      const picture = thumbnailOf(matrix, queryLength, keyLength, kind, rows, to - from);
       const shades = new Shades(kind, largestOf(picture.data), scale, colors, look);
       paintThumbnail(picture, shades, rows, to - from, pixels.subarray(from), columns);
     });

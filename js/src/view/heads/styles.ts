@@ -4,13 +4,14 @@ export const HEADS_STYLES = `
 ${CONTROL_STYLES}
 ${BAR_STYLES}
 .content { display: grid; gap: 14px; grid-template-columns: minmax(0, 1fr); }
-.overview { display: grid; gap: 3px; justify-content: start; }
+.overview { direction: ltr; display: grid; gap: 3px; justify-content: start; }
 .row { display: contents; }
 .overview .name { align-self: center; color: var(--_muted); font-size: 11px; font-variant-numeric: tabular-nums; padding-inline-end: 5px; text-align: end; }
 .overview .name.column { align-self: end; padding: 0; text-align: center; }
 .overview .thumbnail {
   background: none;
   border: 0;
+  border-radius: 0;
   cursor: pointer;
   display: block;
   min-height: 0;

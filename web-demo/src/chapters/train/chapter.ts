@@ -101,6 +101,7 @@ class TrainChapter implements MountedChapter {
   /** What is still to be shown, while models learn a view in each frame: with so much to do the page must stay at hand. */
   #due: View[] = [];
   #frame = 0;
+  #warmUp = 0;
   #shared = "";
 
   constructor(container: HTMLElement, context: ChapterContext) {
@@ -113,6 +114,7 @@ class TrainChapter implements MountedChapter {
 
   unmount(): void {
     cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#warmUp);
     this.#training.end();
   }
 
@@ -149,15 +151,12 @@ class TrainChapter implements MountedChapter {
     const state = () => training.state;
     this.#views = [
       view(() => {
-        for (const each of [text, settings, verdict, snapshot, terminal]) each.show();
+        for (const each of [text, settings, run, verdict, snapshot, terminal]) each.show();
         results.hidden = state().masked === null;
       }),
       view(() => chart.show(state())),
       view(() => masked.show(state().masked, state().at)),
-      view(() => {
-        leaking.show(state().leaking, state().at);
-        run.show(); // it says that a run has ended, when all of it is there
-      }),
+      view(() => leaking.show(state().leaking, state().at)),
     ];
     this.#container.replaceChildren(
       h(
@@ -181,7 +180,10 @@ class TrainChapter implements MountedChapter {
     this.#due = [];
     for (const each of this.#views) each.show();
     this.#share();
-    if (!training.state.masked) setTimeout(() => training.state.masked ?? masked.warmUp(), WARM_UP_MS);
+    clearTimeout(this.#warmUp);
+    this.#warmUp = window.setTimeout(() => {
+      if (!training.state.masked) masked.warmUp();
+    }, WARM_UP_MS);
   }
 
   #later(): void {
@@ -193,7 +195,7 @@ class TrainChapter implements MountedChapter {
     do this.#due.shift()?.show();
     while (!this.#training.isBusy && this.#due.length > 0);
     this.#frame = this.#due.length > 0 ? requestAnimationFrame(() => this.#showNext()) : 0;
-    if (this.#frame === 0) this.#share();
+    this.#share();
   }
 
   #share(): void {

@@ -13,9 +13,11 @@ export class ModelView {
   readonly #sample = h("p", { class: "sample" });
   readonly #hint = h("p", { class: "hint" });
   readonly #title = h("h4", {});
+  readonly #looks: HTMLElement;
   readonly #heads;
   readonly #map;
-  #shown: Snapshot | null = null;
+  /** undefined = nothing yet, null = a run without one. */
+  #shown: Snapshot | null | undefined;
 
   constructor(which: "masked" | "leaking", t: TrainMessages["model"]) {
     this.#t = t;
@@ -25,23 +27,22 @@ export class ModelView {
     this.#heads.label = t.looks;
     this.#heads.addEventListener("attention-head", () => this.#name());
     this.#map = h("attention-map", { ...both, for: id, marginals: "none", "max-height": MAP_HEIGHT });
+    this.#looks = h("div", { class: "looks-of", hidden: true }, h("h4", {}, t.looks), this.#hint, this.#heads);
+    this.#looks.append(this.#title, this.#map);
     this.element = h(
       "section",
       { class: `card model-card ${which}`, "aria-label": t[which] },
       h("h3", {}, t[which]),
       h("h4", {}, t.writes),
       this.#sample,
-      h("h4", {}, t.looks),
-      this.#hint,
-      this.#heads,
-      this.#title,
-      this.#map,
+      this.#looks,
     );
   }
 
   /** Draws something before it is seen: the first snapshot comes when the processors are busiest, and then finds all code at hand. */
   warmUp(): void {
-    this.#heads.data = { weights: { data: Float32Array.of(1, 0, 0.5, 0.5), dims: [1, 1, 1, 2, 2] } };
+    const head = [1, 0, 0.5, 0.5];
+    this.#heads.data = { weights: { data: Float32Array.of(...head, ...head), dims: [1, 1, 2, 2, 2] } };
   }
 
   show(run: Run | null, step: number | null): void {
@@ -53,6 +54,7 @@ export class ModelView {
     this.#shown = snapshot;
     this.#hint.textContent = this.#t.looksHint(sentence.trim());
     this.#write(snapshot, prompt);
+    this.#looks.hidden = snapshot === null;
     if (snapshot) this.#draw(run, snapshot);
   }
 

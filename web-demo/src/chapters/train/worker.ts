@@ -1,5 +1,5 @@
 /** One model that learns, off the main thread. */
-import { createLookback, type Trainer } from "lookback";
+import { createLookback, type Lookback, type Trainer } from "lookback";
 import type { FromRun, RunConfig, Snapshot, StepNews, ToRun } from "./protocol";
 
 /** The page's end of the line; the compiler knows this file as a page's. */
@@ -14,14 +14,17 @@ const abort = new AbortController();
 /** Does a piece of work when it is this run's turn: two that calculate at once on two processors leave the page none. */
 type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 
-// Pages that are not secure have no locks.
-const turnOf = (turns: string | null): Turn =>
-  turns !== null && navigator.locks
+/** Pages that are not secure have no locks, and some that may keep nothing are refused them: their runs calculate at once. */
+async function turnOf(turns: string | null): Promise<Turn> {
+  const isGranted = () => navigator.locks.request(`${turns} is granted`, () => true).catch(() => false);
+  return turns !== null && navigator.locks && (await isGranted())
     ? <T>(work: () => Promise<T>) => navigator.locks.request(turns, work) as Promise<T>
     : (work) => work();
+}
 
-async function prepare(config: RunConfig): Promise<Trainer> {
-  const lb = await createLookback();
+const tokensOfStep = ({ config: { batch, length, accumulate } }: Trainer): number => batch * length * accumulate;
+
+async function prepare(lb: Lookback, config: RunConfig): Promise<Trainer> {
   const { layers, heads, embedDim, contextLength } = config;
   const trainer = await lb.trainer({
     model: { family: "gpt2", layers, heads, embedDim, contextLength },
@@ -35,7 +38,6 @@ async function prepare(config: RunConfig): Promise<Trainer> {
     mask: config.mask,
     evaluateEvery: config.every,
   });
-  const tokensPerStep = config.batch * trainer.config.length * trainer.config.accumulate;
   const { trainTokens, validationTokens } = trainer.data;
   line.postMessage({
     type: "started",
@@ -44,27 +46,31 @@ async function prepare(config: RunConfig): Promise<Trainer> {
       vocabSize: trainer.model.vocabSize,
       trainTokens,
       validationTokens,
-      tokensPerStep,
+      tokensPerStep: tokensOfStep(trainer),
       variant: lb.variant,
     },
   });
   return trainer;
 }
 
-async function start(config: RunConfig, turn: Turn): Promise<void> {
-  const trainer = await turn(() => prepare(config));
+async function start(config: RunConfig, turns: string | null): Promise<void> {
+  const [lb, turn] = await Promise.all([createLookback(), turnOf(turns)]);
+  const trainer = await turn(() => prepare(lb, config));
   await turn(() => tell(trainer, config));
   let steps: StepNews[] = [];
   let told = performance.now();
   let speed = 0;
+  const tokensPerStep = tokensOfStep(trainer);
   const run = trainer.run({ signal: abort.signal })[Symbol.asyncIterator]();
   for (;;) {
+    const asked = performance.now();
     const next = await turn(() => run.next());
     if (next.done) break;
-    const { step, loss, tokensPerSecond, validation } = next.value;
+    const { step, loss, validation } = next.value;
     steps.push({ step, loss, validation: validation?.loss ?? null });
     // One step is short, and the clock of a page is coarse.
-    speed = speed === 0 ? tokensPerSecond : 0.9 * speed + 0.1 * tokensPerSecond;
+    const now = (1000 * tokensPerStep) / (performance.now() - asked);
+    speed = speed === 0 ? now : 0.9 * speed + 0.1 * now;
     const isLast = step === config.steps;
     if (isLast || performance.now() - told >= MESSAGE_MS) {
       line.postMessage({ type: "steps", steps, tokensPerSecond: speed });
@@ -108,7 +114,7 @@ async function write(trainer: Trainer, { prompt, contextLength, seed }: RunConfi
 line.onmessage = ({ data }) => {
   if (data.order === "stop") abort.abort();
   else
-    void start(data.config, turnOf(data.turns)).catch((error: unknown) => {
+    void start(data.config, data.turns).catch((error: unknown) => {
       if (abort.signal.aborted) line.postMessage({ type: "ended", whole: false });
       else line.postMessage({ type: "failed", message: error instanceof Error ? error.message : String(error) });
     });
