@@ -174,6 +174,35 @@ withBrowser("the chapter Train", () => {
       expect(await page.locator(".corpus textarea").inputValue()).toContain("Call me Ishmael");
     }));
 
+  test("R15: on two processors the runs take turns, on more they calculate at once; the numbers are the same, and both can be stopped", () =>
+    training({ size: "tiny", steps: "12" }, async (reader) => {
+      const { page } = reader;
+      const told: unknown[] = [];
+      for (const processors of [2, 8]) {
+        await page.evaluate((value) => {
+          Object.defineProperty(navigator, "hardwareConcurrency", { value, configurable: true });
+        }, processors);
+        await page.getByLabel("Steps").fill("5000");
+        await page.locator(".run .primary").click();
+        await page.waitForSelector(".leaking .sample[data-step]:not([data-step=''])");
+        const locks = () =>
+          page.evaluate(async () => {
+            const { held = [], pending = [] } = await navigator.locks.query();
+            return [...held, ...pending].filter(({ name }) => name?.startsWith("train ")).length;
+          });
+        const counts = [];
+        for (let look = 0; look < 20; look++) counts.push(await locks());
+        expect(Math.max(...counts) > 0).toBe(processors === 2);
+        await page.locator(".run .primary").click();
+        await page.waitForSelector('.run-status[data-phase="stopped"]');
+        expect(await locks()).toBe(0);
+        await page.getByLabel("Steps").fill("12");
+        await train(reader);
+        told.push([await losses(reader, "masked"), await losses(reader, "leaking")]);
+      }
+      expect(told[1]).toEqual(told[0]);
+    }));
+
   test("the main thread stays free while two models learn", () =>
     training({ size: "tiny", steps: "60" }, async (reader) => {
       const { page } = reader;

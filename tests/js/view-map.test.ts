@@ -275,4 +275,24 @@ describe("exports", () => {
       expect(layout.left).toBeGreaterThan(7 * 5);
     }
   });
+
+  const letters = (count: number, letter: string) =>
+    readAttention({
+      weights: { data: new Float32Array(count ** 2).fill(1), dims: [count, count] },
+      tokens: Array.from({ length: count }, () => letter),
+    });
+
+  test("an axis whose tokens have no room leaves it to the numbers in their places", () => {
+    const layout = layoutMap(letters(300, "a"), 300, 600, 2, (text) => text.length * 7, true);
+    expect(layout.frame.fit).toBeLessThan(12);
+    expect(layout.left).toBeGreaterThanOrEqual("299".length * 7);
+    expect(layout.keyLabel).toBe("299".length * 7);
+  });
+
+  test("single characters stand upright in cells that are hardly wider; words that would touch lean", () => {
+    const room = (letter: string) => layoutMap(letters(20, letter), 20 * 14 + 60, 900, 1, () => 12, true);
+    expect(room("生").frame.fit).toBeGreaterThan(13);
+    expect(room("生").frame.fit).toBeLessThan(16);
+    expect([room("生").slanted, room("il").slanted]).toEqual([false, true]);
+  });
 });

@@ -41,6 +41,7 @@ summary::after { content: "▾"; margin-inline-start: 6px; }
   width: max-content;
   z-index: 2;
 }
+.menu.turned { inset-inline: 0 auto; }
 .menu button { background: none; border-color: transparent; text-align: start; }
 
 .twin { max-height: 420px; overflow: auto; }
@@ -76,7 +77,14 @@ export function saveMenu(words: Words, items: readonly MenuItem[]): HTMLElement 
       text,
     ),
   );
-  const menu = h("details", { class: "save" }, h("summary", {}, words.save), h("div", { class: "menu" }, ...buttons));
+  const list = h("div", { class: "menu" }, ...buttons);
+  const menu = h("details", { class: "save" }, h("summary", {}, words.save), list);
+  // At the page's edge it opens to the other side.
+  menu.addEventListener("toggle", () => {
+    list.classList.remove("turned");
+    const { left, right } = list.getBoundingClientRect();
+    list.classList.toggle("turned", left < 0 || right > document.documentElement.clientWidth);
+  });
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;
     menu.open = false;

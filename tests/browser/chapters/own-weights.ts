@@ -32,9 +32,7 @@ export function ownWeightsTests(reading: Reading): void {
         await page.locator(".drop-zone textarea").fill(text);
         await page.waitForSelector('.own-shape:has-text("2 queries × 2 keys")');
         expect(await matrixOf(reader)).toEqual({ data: [1, 0, 0.25, 0.75], tokens: ["a", "b"] });
-        expect(await page.locator(".own-result .hint").textContent()).toBe(
-          "Rows of this head sum to between 1.000 and 1.000.",
-        );
+        expect(await page.locator(".own-result .hint").textContent()).toBe("Each row of this head sums to 1.000.");
       }),
     );
 

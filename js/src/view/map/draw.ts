@@ -16,7 +16,7 @@ import {
   tickStep,
 } from "./layout.js";
 import type { Picture } from "./picture.js";
-import { type Box, boxOf, type Cell, seen, type View } from "./viewport.js";
+import { type Box, boxOf, type Cell, type Frame, seen, type View } from "./viewport.js";
 
 export type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
 
@@ -30,7 +30,6 @@ export interface Scene {
 }
 
 const LINES_FROM = 9;
-const HATCH_FROM = 13;
 const NUMBERS_FROM = 27;
 const UPRIGHT = 30;
 
@@ -61,10 +60,13 @@ export function drawMap(context: Context, picture: Picture, scene: Scene, patien
   return complete;
 }
 
+const HATCH_FROM = 13;
+export const isHatched = ({ aspect }: Frame, cell: number): boolean => Math.min(cell, cell * aspect) >= HATCH_FROM;
+
 /** Masked cells are hatched where they are large enough: nobody has to tell them by a colour. */
 function drawHatches(context: Context, picture: Picture, layout: Layout, view: View, look: Look): void {
   const { frame } = layout;
-  if (Math.min(view.cell, view.cell * frame.aspect) < HATCH_FROM) return;
+  if (!isHatched(frame, view.cell)) return;
   const { rows, columns } = seen(frame, view);
   context.save();
   context.beginPath();
@@ -185,7 +187,7 @@ function drawLabels(context: Context, attention: Attention, layout: Layout, view
 }
 
 /** Column labels stand upright where all of them have room. */
-export const isSlanted = (layout: Layout, view: View): boolean => layout.keyLabel > view.cell - 4;
+export const isSlanted = (layout: Layout, view: View): boolean => layout.keyLabel > view.cell - layout.keyGap;
 
 function drawMarginals(context: Context, marginals: Marginals, layout: Layout, view: View, look: Look): void {
   const { left, top, frame } = layout;

@@ -7,6 +7,7 @@ import { saveFile } from "../save.js";
 import { ScaledElement } from "../scaled.js";
 import { TableTwin } from "../table.js";
 import { headName } from "../words.js";
+import { isHatched } from "./draw.js";
 import { csvOf, type ExportSource, htmlOf, svgOf } from "./export.js";
 import { MARGINALS, type MarginalKind } from "./filter.js";
 import { boldFont, layoutMap } from "./layout.js";
@@ -218,8 +219,6 @@ export class AttentionMap extends ScaledElement {
     if (!this.#toolbar.element.hidden)
       this.#toolbar.show({ attention, layer, head, scale, numbers: this.numbers, table: this.#table.open }, words);
     this.#readout.parentElement!.hidden = this.compact;
-    const bars = picture.marginals && settings.marginals !== "none" ? [words.bars(words[settings.marginals])] : [];
-    showLegend(this.#legend, picture.shades, words, [...(this.valueWeighted ? [words.weighted] : []), ...bars]);
     this.#table.show(attention, picture.matrix, words, this.#title());
     const { surface } = this.#stage;
     surface.setAttribute("aria-roledescription", words.map);
@@ -235,7 +234,17 @@ export class AttentionMap extends ScaledElement {
       density: window.devicePixelRatio || 1,
       numbers: this.numbers,
     });
+    const bars = picture.marginals && settings.marginals !== "none" ? [words.bars(words[settings.marginals])] : [];
+    const more = [...(this.valueWeighted ? [words.weighted] : []), ...bars];
+    showLegend(this.#legend, picture.shades, this.#maskedLook(picture), words, more);
     this.#tell();
+  }
+
+  /** As the whole map shows it. */
+  #maskedLook({ isMasked }: Picture): "none" | "plain" | "hatched" {
+    const frame = this.#stage.layout?.frame;
+    if (!isMasked) return "none";
+    return frame && isHatched(frame, frame.fit) ? "hatched" : "plain";
   }
 
   #title(): string {

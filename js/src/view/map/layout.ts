@@ -25,6 +25,8 @@ export interface Layout {
   readonly frame: Frame;
   /** Widest column label. */
   readonly keyLabel: number;
+  /** What lies between two upright column labels at least; single characters need next to nothing. */
+  readonly keyGap: number;
   readonly slanted: boolean;
   readonly strips: boolean;
 }
@@ -52,11 +54,10 @@ export function layoutMap(
   strips: boolean,
 ): Layout {
   const most = Math.min(MOST_LABEL, Math.round(room / 4));
-  const queryLabel = widest(attention.queryTokens, measure, most);
-  const widestKey = widest(attention.keyTokens, measure, most);
-  const left = queryLabel + 10;
   const strip = strips ? STRIP + STRIP_GAP : EDGE;
-  const fit = (slanted: boolean, keyLabel: number): Layout => {
+  const keyGap = attention.keyTokens.every(({ label }) => [...label].length < 2) ? 1 : 4;
+  const fit = (slanted: boolean, queryLabel: number, keyLabel: number): Layout => {
+    const left = queryLabel + 10;
     const top = (slanted ? Math.ceil(keyLabel * 0.71 + 14) : LABEL_SIZE + 10) + EDGE;
     // The last slanted label leans out over the right edge.
     const lean = slanted ? Math.ceil(Math.min(keyLabel * 0.71, 70)) : 0;
@@ -75,14 +76,22 @@ export function layoutMap(
       top,
       frame,
       keyLabel,
+      keyGap,
       slanted,
       strips,
     };
   };
-  const upright = fit(false, widestKey);
-  if (widestKey <= upright.frame.fit - 4) return upright;
+  let queryLabel = widest(attention.queryTokens, measure, most);
+  let widestKey = widest(attention.keyTokens, measure, most);
+  const first = fit(false, queryLabel, widestKey).frame;
+  // Where tokens have no room, numbers stand in their places.
+  const numbersOf = (tokens: readonly Token[]) => widest(tokens.slice(-1).map(numbered), measure, most);
+  if (first.fit * first.aspect < LABEL_PITCH) queryLabel = Math.max(queryLabel, numbersOf(attention.queryTokens));
+  if (first.fit < LABEL_PITCH) widestKey = Math.max(widestKey, numbersOf(attention.keyTokens));
+  const upright = fit(false, queryLabel, widestKey);
+  if (widestKey <= upright.frame.fit - keyGap) return upright;
   // Where labels are seen only after zooming in they must do with less.
-  return fit(true, upright.frame.fit < LABEL_PITCH ? Math.min(widestKey, SPARSE_LABEL) : widestKey);
+  return fit(true, queryLabel, upright.frame.fit < LABEL_PITCH ? Math.min(widestKey, SPARSE_LABEL) : widestKey);
 }
 
 const NUMBER = /^\p{Nd}[\p{Nd}\s.,’']*$/u;

@@ -13,6 +13,8 @@ export interface Picture {
   readonly matrix: Float32Array;
   readonly shown: Float32Array;
   readonly marginals: Marginals | null;
+  /** Whether any cell is. */
+  readonly isMasked: boolean;
   readonly shades: Shades;
   readonly tiles: Tiles;
 }
@@ -47,6 +49,7 @@ export function makePicture(attention: Attention, settings: PictureSettings): Pi
     shown,
     shades,
     tiles: new Tiles(pyramid, shades),
+    isMasked: matrix.includes(kind === "scores" ? Number.NEGATIVE_INFINITY : 0),
     marginals: marginals === "none" || kind === "scores" ? null : marginalsOf(matrix, rows, columns, marginals),
   };
 }

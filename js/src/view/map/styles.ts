@@ -38,13 +38,14 @@ label { align-items: center; color: var(--_muted); display: inline-flex; gap: 5p
 .quiet, .score { color: var(--_muted); }
 .legend { align-items: center; flex-wrap: wrap; color: var(--_muted); display: flex; font-size: 12px; font-variant-numeric: tabular-nums; gap: 6px; }
 .ramp { border-radius: 3px; height: 10px; width: 96px; }
-.legend > span:nth-child(n + 5) { margin-inline-start: 8px; }
+.legend > .more { margin-inline-start: 8px; }
 .masked { align-items: center; display: inline-flex; gap: 5px; margin-inline-start: 8px; }
 .swatch {
-  background: repeating-linear-gradient(-45deg, var(--_masked) 0 3px, var(--_hatch) 3px 4px);
+  background: var(--_masked);
   border-radius: 3px;
   height: 12px;
   width: 12px;
 }
+.swatch.hatched { background: repeating-linear-gradient(-45deg, var(--_masked) 0 3px, var(--_hatch) 3px 4px); }
 
 `;

@@ -128,20 +128,26 @@ export class Toolbar {
 
 const STOPS = 16;
 
-/** The ramp with its ends, and what masked looks like. */
-export function showLegend(host: HTMLElement, shades: Shades, words: Words, more: readonly string[]): void {
+/** The ramp with its ends, what masked looks like where something is, and `more`. */
+export function showLegend(
+  host: HTMLElement,
+  shades: Shades,
+  masked: "none" | "plain" | "hatched",
+  words: Words,
+  more: readonly string[],
+): void {
   const stops = Array.from({ length: STOPS + 1 }, (_, i) => cssColour(shadeAt(shades.ramp, i / STOPS)));
   const ramp = h("span", { class: "ramp", "aria-hidden": "true" });
   ramp.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
   const most = formatRound(shades.extent);
   const least =
     shades.kind === "scores" ? `−${most}` : shades.scale === "log" ? `≤ ${formatRound(shades.extent / 1e4)}` : "0";
-  const masked = h("span", { class: "swatch", "aria-hidden": "true" });
+  const swatch = h("span", { class: `swatch ${masked}`, "aria-hidden": "true" });
   host.replaceChildren(
     h("span", {}, least),
     ramp,
     h("span", {}, most),
-    h("span", { class: "masked" }, masked, words.masked),
-    ...more.map((text) => h("span", {}, text)),
+    ...(masked === "none" ? [] : [h("span", { class: "masked" }, swatch, words.masked)]),
+    ...more.map((text) => h("span", { class: "more" }, text)),
   );
 }

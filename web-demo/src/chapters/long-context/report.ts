@@ -165,7 +165,10 @@ export class Report {
       h(
         "data",
         { value, "data-measure": name },
-        value.toLocaleString(this.#numbers.resolvedOptions().locale, { maximumFractionDigits: 2 }),
+        value.toLocaleString(this.#numbers.resolvedOptions().locale, {
+          minimumFractionDigits: 2,
+          maximumFractionDigits: 2,
+        }),
       );
     this.#measures.replaceChildren(
       ...HEADS.map((head, index) => {

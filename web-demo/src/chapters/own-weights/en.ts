@@ -49,7 +49,10 @@ export const en = {
   shape: (layers: number, heads: number, queries: number, keys: number) =>
     `${layers} ${layers === 1 ? "layer" : "layers"} × ${heads} ${heads === 1 ? "head" : "heads"}, ${queries} queries × ${keys} keys`,
   scores: "signed scores, not weights",
-  sums: (least: string, most: string) => `Rows of this head sum to between ${least} and ${most}.`,
+  sums: (least: string, most: string) =>
+    least === most
+      ? `Each row of this head sums to ${least}.`
+      : `Rows of this head sum to between ${least} and ${most}.`,
   map: "Attention weights",
   text: "The text, tinted by where a word looks",
 };

@@ -47,7 +47,8 @@ export const zh: OwnWeightsMessages = {
   formats: { json: "JSON", table: "表格", npy: "NumPy 数组" },
   shape: (layers, heads, queries, keys) => `${layers} 层 × ${heads} 头，${queries} 个查询 × ${keys} 个键`,
   scores: "带符号的分数，不是权重",
-  sums: (least, most) => `这个头各行之和在 ${least} 与 ${most} 之间。`,
+  sums: (least, most) =>
+    least === most ? `这个头各行之和都是 ${least}。` : `这个头各行之和在 ${least} 与 ${most} 之间。`,
   map: "注意力权重",
   text: "原文，按一个词看向何处着色",
 };
