@@ -1,4 +1,5 @@
 /** The command that does the same in a terminal, to be copied. */
+import { copyButton } from "./copy";
 import { h } from "./dom";
 
 export interface TerminalWords {
@@ -6,6 +7,7 @@ export interface TerminalWords {
   readonly hint: string;
   readonly copy: string;
   readonly copied: string;
+  readonly failed: string;
 }
 
 export class TerminalView {
@@ -16,18 +18,17 @@ export class TerminalView {
   /** `command`: null while there is none. */
   constructor(words: TerminalWords, command: () => string | null) {
     this.#command = command;
-    const copy = h("button", { type: "button", class: "quiet" }, words.copy);
-    copy.addEventListener("click", () => {
-      void navigator.clipboard.writeText(this.#code.textContent ?? "").then(() => {
-        copy.textContent = words.copied;
-      });
-    });
     this.element = h(
       "section",
       { class: "terminal", "aria-label": words.title },
-      h("h3", {}, words.title),
+      h(
+        "div",
+        { class: "code-head" },
+        h("h3", {}, words.title),
+        copyButton(words, () => this.#code.textContent ?? ""),
+      ),
       h("pre", { class: "code", tabindex: 0 }, this.#code),
-      h("div", { class: "figure-foot" }, h("p", { class: "hint" }, words.hint), copy),
+      h("p", { class: "hint" }, words.hint),
     );
   }
 

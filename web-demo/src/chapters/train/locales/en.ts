@@ -38,8 +38,8 @@ export const en = {
     starting: "Starting …",
     stopping: "Stopping …",
     running: (step: number, steps: number) => `Step ${step} of ${steps}`,
-    ended: (steps: number) => `${steps} steps made.`,
-    stopped: (step: number) => `Stopped after step ${step}.`,
+    ended: (steps: number) => `${steps} steps made`,
+    stopped: (step: number) => `Stopped after step ${step}`,
     facts: (parameters: string, tokens: string) => `${parameters} parameters, ${tokens} tokens per step`,
     speed: (perSecond: string) => `${perSecond} tokens per second`,
     failed: "The trainer says:",
@@ -87,6 +87,7 @@ export const en = {
     hint: "With the text in a file, the command makes the same steps of the model with the mask, number by number.",
     copy: "Copy",
     copied: "Copied",
+    failed: "Select the text and copy it",
   },
 };
 

@@ -35,8 +35,8 @@ export const zh: TrainMessages = {
     starting: "正在启动……",
     stopping: "正在停止……",
     running: (step, steps) => `第 ${step} 步，共 ${steps} 步`,
-    ended: (steps) => `已完成 ${steps} 步。`,
-    stopped: (step) => `停在第 ${step} 步。`,
+    ended: (steps) => `已完成 ${steps} 步`,
+    stopped: (step) => `停在第 ${step} 步`,
     facts: (parameters, tokens) => `${parameters} 个参数，每步 ${tokens} 个词元`,
     speed: (perSecond) => `每秒 ${perSecond} 个词元`,
     failed: "训练器的说明：",
@@ -83,5 +83,6 @@ export const zh: TrainMessages = {
     hint: "把文字存成文件，这条命令就会训练同样的带掩码模型，每一步的数字都一样。",
     copy: "复制",
     copied: "已复制",
+    failed: "请选中文字后复制",
   },
 };

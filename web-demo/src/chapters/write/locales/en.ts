@@ -71,13 +71,13 @@ export const en = {
     darkest: (percent: string) => `strongest: ${percent} of the attention`,
   },
   status: {
-    ready: "Ready.",
+    ready: "Ready",
     writing: "Writing …",
-    paused: "Paused.",
-    end: "The model has ended its text.",
-    stop: "Ended.",
-    length: "As many tokens as were asked for.",
-    context: "The model’s memory is full: it reads no more tokens than these.",
+    paused: "Paused",
+    end: "The model has ended its text",
+    stop: "Ended",
+    length: "As many tokens as were asked for",
+    context: "The model’s memory is full: it reads no more tokens than these",
     tokens: (count: number) => `${count} ${count === 1 ? "token" : "tokens"}`,
     speed: (perSecond: string) => `${perSecond} tokens per second while computing`,
     failed: "The model says:",
@@ -111,6 +111,7 @@ export const en = {
     hint: "Written from the beginning without another choice, the text is this command’s, letter for letter.",
     copy: "Copy",
     copied: "Copied",
+    failed: "Select the text and copy it",
   },
 };
 
