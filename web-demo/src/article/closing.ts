@@ -42,7 +42,11 @@ export const closing: Section = {
       update() {
         const held = lb.memory();
         variant.value.textContent = lb.variant;
-        fused.value.textContent = lb.fused ? t.engine.fused : t.engine.unfused;
+        // A line may end between its words, not at their hyphens.
+        const multiply = lb.fused ? t.engine.fused : t.engine.unfused;
+        fused.value.replaceChildren(
+          ...multiply.split(" ").flatMap((word, at) => [at > 0 ? " " : "", h("span", { class: "nowrap" }, word)]),
+        );
         memory.value.textContent = c.kib(Math.round(held.reserved / 1024).toLocaleString(t.htmlLang));
         objects.value.textContent = String(held.allocations);
       },

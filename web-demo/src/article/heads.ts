@@ -62,7 +62,7 @@ function concatModel(t: App["t"], story: Story, multi: MultiHead): FigureModel {
       {
         id: "concat",
         name: t.heads.concat,
-        symbol: symbols.concat,
+        symbol: `<span class="symbol words">${t.heads.concatTitle}</span>`,
         tone: "a",
         grid: concat,
         rows: tokens,

@@ -83,7 +83,7 @@ function model(t: App["t"], story: Story): FigureModel {
         extent,
         ...shared,
       },
-      { operator: operators.softmax },
+      { operator: operators.softmax, room: 84 },
       {
         id: "a",
         name: m.weights,

@@ -79,17 +79,33 @@ export class ArcsView {
     this.#picture.setAttribute("height", String(ABOVE + height + BELOW));
     this.#picture.replaceChildren();
     const centre = (label: HTMLElement) => label.offsetLeft + label.offsetWidth / 2;
+    const middle = centre(from);
+    const half = from.offsetWidth / 2 - 8;
+    const behind = model.query;
+    const before = labels.length - 1 - model.query;
+    // The arcs lie within each other: at the chosen word the inner ones end nearer to where they come from, and what it
+    // sees of itself is a loop beside them.
+    const endOf = (key: number): number => {
+      const spread = (count: number, room: number) => (count > 1 ? Math.min(11, room / (count - 1)) : 0);
+      if (key < behind) {
+        const step = spread(behind, half + 2);
+        return middle + 2 - half / 2 - 1 + (behind - key - (behind + 1) / 2) * step;
+      }
+      return middle - (key - behind - (before + 1) / 2) * spread(before, 2 * half);
+    };
     labels.forEach((label, key) => {
       const weight = at(model.weights, model.query, key);
       const hidden = at(model.bias, model.query, key) === Number.NEGATIVE_INFINITY;
       const ahead = key > model.query;
-      const [x1, x2] = [centre(from), centre(label)];
+      const [x1, x2] = [key === model.query ? middle : endOf(key), centre(label)];
       const room = ahead ? BELOW : ABOVE;
       const y = ahead ? ABOVE + height + 2 : ABOVE - 2;
       const lift = Math.min(room * 1.22, 34 + Math.abs(x2 - x1) * 0.42) * (ahead ? 1 : -1);
       const path =
         key === model.query
-          ? `M ${x1 - 11} ${y} C ${x1 - 40} ${y - 62}, ${x1 + 40} ${y - 62}, ${x1 + 11} ${y}`
+          ? behind > 0
+            ? `M ${x1 + 10} ${y} C ${x1 + 4} ${y - 54}, ${x1 + half + 26} ${y - 54}, ${x1 + half + 2} ${y}`
+            : `M ${x1 - 11} ${y} C ${x1 - 40} ${y - 62}, ${x1 + 40} ${y - 62}, ${x1 + 11} ${y}`
           : `M ${x1} ${y} C ${x1} ${y + lift}, ${x2} ${y + lift}, ${x2} ${y}`;
       this.#picture.append(
         svg("path", {

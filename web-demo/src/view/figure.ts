@@ -10,7 +10,8 @@ export interface CellRef extends CellPosition {
   readonly matrix: string;
 }
 
-export type FigureItem = MatrixSpec | { readonly operator: string };
+/** `room`: width of an operator that is wider than a sign, px. */
+export type FigureItem = MatrixSpec | { readonly operator: string; readonly room?: number };
 
 export interface FigureModel {
   readonly items: readonly FigureItem[];
@@ -105,8 +106,12 @@ export class FigureView {
     const explanation = model.explain(cell);
     const views = [...this.#views];
     const measures = views.map(([, view]) => view.measure(palette));
-    const operator = model.items.some((item) => !("id" in item)) ? OPERATOR_ROOM : 0;
-    const { cell: size, stacked } = fitMatrices(measures, this.#width, operator, model.cell);
+    const rooms = model.items.flatMap((item, index) => {
+      if (!("id" in item)) return [];
+      const before = model.items[index - 1];
+      return [before && !("id" in before) ? (before.room ?? OPERATOR_ROOM) : 0];
+    });
+    const { cell: size, stacked } = fitMatrices(measures, this.#width, rooms, model.cell);
     this.#stage.classList.toggle("stacked", stacked);
     // Neighbours of one height stand on one line, whether or not they have column labels.
     const labelRooms = measures.map((own) =>
@@ -129,10 +134,10 @@ export class FigureView {
     this.#views.clear();
     this.#stage.replaceChildren();
     this.#tables.replaceChildren();
-    let operator: string | null = null;
+    let operator: Exclude<FigureItem, MatrixSpec> | null = null;
     for (const item of model.items) {
       if (!("id" in item)) {
-        operator = item.operator;
+        operator = item;
         continue;
       }
       const view = new MatrixView(item, this.#context.words, this.#helpId, {
@@ -143,7 +148,8 @@ export class FigureView {
       });
       this.#views.set(item.id, view);
       // An operator and what it acts on wrap to the next line together.
-      const sign = operator === null ? null : h("span", { class: "operator", "aria-hidden": "true", html: operator });
+      const sign = operator && h("span", { class: "operator", "aria-hidden": "true", html: operator.operator });
+      if (operator?.room) sign?.style.setProperty("--room", `${operator.room}px`);
       this.#stage.append(h("div", { class: "term" }, sign, view.element));
       this.#tables.append(view.table);
       operator = null;

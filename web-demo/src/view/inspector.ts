@@ -6,7 +6,9 @@ import type { Tone } from "./matrix";
 export type Part =
   | { readonly kind: "product"; readonly a: number; readonly b: number; readonly tones: readonly [Tone, Tone] }
   | { readonly kind: "value"; readonly value: number; readonly tone: Tone; readonly result?: boolean }
-  | { readonly kind: "text"; readonly text: string };
+  | { readonly kind: "text"; readonly text: string }
+  /** Parts that stand close together. */
+  | { readonly kind: "call"; readonly parts: readonly Part[] };
 
 export interface Link {
   readonly matrix: string;
@@ -47,11 +49,8 @@ export function dotProduct(
 export function softmaxParts(score: number, logSumExp: number, weight: number, note: string): readonly Part[] {
   if (logSumExp === Number.NEGATIVE_INFINITY) return [result(weight, "a")];
   return [
-    text("exp("),
-    value(score, "m"),
-    text("−"),
-    value(logSumExp, "s"),
-    text(") ="),
+    { kind: "call", parts: [text("exp("), value(score, "m"), text(" − "), value(logSumExp, "s"), text(")")] },
+    text("="),
     result(weight, "a"),
     text(`(${note})`),
   ];
@@ -63,6 +62,7 @@ function number(amount: number, tone: Tone, extra = ""): HTMLElement {
 
 function show(part: Part): HTMLElement {
   if (part.kind === "text") return h("span", { class: "sign" }, part.text);
+  if (part.kind === "call") return h("span", { class: "call" }, ...part.parts.map(show));
   if (part.kind === "value") return number(part.value, part.tone, part.result ? "result" : "");
   return h(
     "span",

@@ -108,8 +108,8 @@ function drawGroups(context: CanvasRenderingContext2D, layout: MatrixLayout, gro
   context.lineWidth = 1.5;
   for (let col = groups; col < cols; col += groups) {
     context.beginPath();
-    context.moveTo(left + col * cell, top - 5);
-    context.lineTo(left + col * cell, top + rows * cell + 2);
+    context.moveTo(left + col * cell, top + 1);
+    context.lineTo(left + col * cell, top + rows * cell - 1);
     context.stroke();
   }
 }

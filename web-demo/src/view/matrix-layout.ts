@@ -66,7 +66,7 @@ export function layoutMatrix(measure: MatrixMeasure, cell: number, labelRoom = 0
     width: Math.ceil(left + cols * cell + right),
     height: Math.ceil(top + rows * cell + 3),
     slanted,
-    digits: cell >= 40 ? 2 : cell >= 29 ? 1 : null,
+    digits: cell >= 43 ? 2 : cell >= 29 ? 1 : null,
     fontSize: cell >= 46 ? 13 : cell >= 40 ? 12 : 11,
   };
 }
@@ -89,10 +89,16 @@ export interface Fit {
 }
 
 /** How many lines the matrices take at this cell size; null = one of them is wider than the page. */
-function linesAt(matrices: readonly MatrixMeasure[], cell: number, width: number, operator: number): number | null {
+function linesAt(
+  matrices: readonly MatrixMeasure[],
+  cell: number,
+  width: number,
+  rooms: readonly number[],
+): number | null {
   let lines = 1;
   let used = 0;
-  for (const measure of matrices) {
+  for (const [index, measure] of matrices.entries()) {
+    const operator = rooms[index] ?? 0;
     const own = layoutMatrix(measure, cell).width;
     if (own > width) return null;
     const next = used === 0 ? own : used + operator + own;
@@ -107,12 +113,12 @@ function linesAt(matrices: readonly MatrixMeasure[], cell: number, width: number
 
 /**
  * One cell size for all matrices of a figure: the largest at which they stand in as few lines as still leaves the cells
- * comfortable. `operator` is the room between two of them.
+ * comfortable. `rooms`: what stands before each of them takes so much.
  */
 export function fitMatrices(
   matrices: readonly MatrixMeasure[],
   width: number,
-  operator: number,
+  rooms: readonly number[],
   preferred = MAX_CELL,
 ): Fit {
   let cell = MIN_CELL;
@@ -120,9 +126,9 @@ export function fitMatrices(
     // Alone on a line a matrix may be large, but a column of large ones is a long way to scroll.
     const most = allowed > 1 && allowed === matrices.length ? Math.min(preferred, STACKED_CELL) : preferred;
     for (let candidate = most; candidate > cell; candidate--) {
-      const lines = linesAt(matrices, candidate, width, operator);
+      const lines = linesAt(matrices, candidate, width, rooms);
       if (lines !== null && lines <= allowed) cell = candidate;
     }
   }
-  return { cell, stacked: matrices.length > 1 && linesAt(matrices, cell, width, operator) === matrices.length };
+  return { cell, stacked: matrices.length > 1 && linesAt(matrices, cell, width, rooms) === matrices.length };
 }

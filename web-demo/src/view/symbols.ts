@@ -22,7 +22,6 @@ export const symbols = {
   masked: `<span class="symbol"><i>S</i> + <i class="m">M</i></span>`,
   a: italic("A", "a"),
   out: `<span class="symbol"><i>A</i><i class="v">V</i></span>`,
-  concat: `<span class="symbol">Concat</span>`,
   y: italic("Y", "o"),
   head: (index: number) => italic("A", "a", `<sub>${index}</sub>`),
 } as const;

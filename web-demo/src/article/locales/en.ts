@@ -153,6 +153,7 @@ export const en = {
       "<p>What the heads found is laid side by side (<b>concatenated</b>) and mixed once more by <b class='o'>W<sub>O</sub></b>, so that the next layer gets one vector per word again.</p>",
     concatCaption: "Concat · <b class='o'>W<sub>O</sub></b>: the output of the whole layer.",
     concat: "The heads’ outputs side by side",
+    concatTitle: "Concat",
     outputWeight: "Wo, the output weights",
     output: "The output of the layer",
     concatCell: (head: number, token: string) => `What head ${head} gathered for “${token}”.`,
@@ -165,7 +166,8 @@ export const en = {
     nav: "Cross",
     title: "Looking into another sentence",
     body: "<p>So far every word looked at its own sentence: <b>self-attention</b>. In <b>cross-attention</b> the <b class='q'>queries</b> come from one sentence, the <b class='k'>keys</b> and <b class='v'>values</b> from another, as when a translator reads the original. The matrix need not be square any more, and nothing in the other sentence is “the future”, so no mask is needed.</p>",
-    caption: "The same head, the same queries: left on its own sentence, right on the other one.",
+    caption:
+      "The same head, the same queries: self-attention looks into its own sentence, cross-attention into the other one.",
     self: "Self-attention",
     cross: "Cross-attention",
     selfName: "Self-attention weights",
