@@ -104,7 +104,7 @@ export class ArcsView {
       const path =
         key === model.query
           ? behind > 0
-            ? `M ${x1 + 10} ${y} C ${x1 + 4} ${y - 54}, ${x1 + half + 26} ${y - 54}, ${x1 + half + 2} ${y}`
+            ? `M ${x1 + 10} ${y} C ${x1 + 4} ${y - 54}, ${x1 + 58} ${y - 54}, ${x1 + 28} ${y}`
             : `M ${x1 - 11} ${y} C ${x1 - 40} ${y - 62}, ${x1 + 40} ${y - 62}, ${x1 + 11} ${y}`
           : `M ${x1} ${y} C ${x1} ${y + lift}, ${x2} ${y + lift}, ${x2} ${y}`;
       this.#picture.append(

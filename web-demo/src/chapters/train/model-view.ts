@@ -7,6 +7,9 @@ import type { Run } from "./training";
 
 const MAP_HEIGHT = 380;
 
+/** Between Chinese characters a line break is no space. */
+const CHINESE_BREAK = /(?<=[\u2e80-\uffef])\s*\n\s*/g;
+
 export class ModelView {
   readonly element: HTMLElement;
   readonly #t: TrainMessages["model"];
@@ -52,7 +55,7 @@ export class ModelView {
     const snapshot = (step === null ? run.snapshots.at(-1) : run.snapshots.findLast((one) => one.step <= step)) ?? null;
     if (snapshot === this.#shown) return;
     this.#shown = snapshot;
-    this.#hint.textContent = this.#t.looksHint(sentence.trim());
+    this.#hint.textContent = this.#t.looksHint(sentence.trim().replace(CHINESE_BREAK, ""));
     this.#write(snapshot, prompt);
     this.#looks.hidden = snapshot === null;
     if (snapshot) this.#draw(run, snapshot);
