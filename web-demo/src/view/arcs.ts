@@ -100,7 +100,12 @@ export class ArcsView {
       const [x1, x2] = [key === model.query ? middle : endOf(key), centre(label)];
       const room = ahead ? BELOW : ABOVE;
       const y = ahead ? ABOVE + height + 2 : ABOVE - 2;
-      const lift = Math.min(room * 1.22, 34 + Math.abs(x2 - x1) * 0.42) * (ahead ? 1 : -1);
+      // However many there are, a longer arc rises higher, so that none crosses another.
+      const length = Math.abs(x2 - middle);
+      const longest = Math.abs(centre((ahead ? labels.at(-1) : labels[0]) ?? from) - middle);
+      const natural = (distance: number) => 34 + distance * 0.42;
+      const highest = Math.min(room * 1.22, natural(longest));
+      const lift = Math.min(natural(length), highest * Math.sqrt(length / (longest || 1))) * (ahead ? 1 : -1);
       const path =
         key === model.query
           ? behind > 0
