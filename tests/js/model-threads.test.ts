@@ -1,10 +1,13 @@
 /** R15: the number of threads changes no token, no weight and no logit of a model. */
-import { afterAll, expect, test } from "@jest/globals";
+import { afterAll, expect, jest, test } from "@jest/globals";
 import { createLookback } from "lookback";
 import { type GenerateOptions, type GenerationStep, loadDecoder, type Model, type ModelSource } from "lookback/model";
 import { describeVariants } from "./support/instances.ts";
 import { filesOf, llamaShapes, randomTensors, VOCABULARY } from "./support/model-folders.ts";
 import { STORIES_MISSING, storiesPresent, storiesSource } from "./support/stories.ts";
+
+// Three threads on two processors that others use, too, wait for each other.
+jest.setTimeout(60_000);
 
 /** Wide enough for every thread to get rows of its own. */
 const CONFIG = {
