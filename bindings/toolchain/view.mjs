@@ -19,6 +19,16 @@ function markScales(code, id) {
   return { code: marked, map: null };
 }
 
+/**
+ * d3-color knows the 148 colours of CSS by their names; the elements give it numbers and #rrggbb alone, so the list is left out.
+ * @param {string} code
+ * @param {string} id
+ */
+function dropNames(code, id) {
+  if (!/[\\/]d3-color[\\/]/.test(id)) return null;
+  return { code: code.replace(/(?<=\bnamed = )\{[^}]*\}/, "{}"), map: null };
+}
+
 /** What tsc made of js/src/view becomes dist/view/view.js. */
 export async function bundleView() {
   const bundle = await rolldown({
@@ -28,7 +38,10 @@ export async function bundleView() {
     external: /[\\/]wasm[\\/]lookback-/,
     resolve: { alias: { lookback: join(root, "dist/web.js") } },
     treeshake: { moduleSideEffects: [{ test: /view[\\/]index\.js$/, sideEffects: true }] },
-    plugins: [{ name: "unused-colour-scales", transform: markScales }],
+    plugins: [
+      { name: "unused-colour-scales", transform: markScales },
+      { name: "unused-colour-names", transform: dropNames },
+    ],
   });
   await bundle.write({ file: join(root, "dist/view/view.js"), format: "es", minify: true, codeSplitting: false });
   await bundle.close();

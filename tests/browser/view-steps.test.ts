@@ -103,6 +103,39 @@ withBrowser("<attention-steps>", () => {
       expect(await message({ q: Q, k: K })).toContain("set the property lb");
     }));
 
+  test("the same as tables, for those who hear them: four, each with its name and every number", () =>
+    stand.read("<attention-steps></attention-steps>", async ({ page, complaints }) => {
+      const matrix = (data: number[]) => ({ data, dims: [LENGTH, LENGTH] });
+      const given = Object.fromEntries(Object.entries(stages()).map(([stage, data]) => [stage, matrix(data)]));
+      await page.evaluate(
+        async (data) => {
+          const steps = document.querySelector("attention-steps")!;
+          steps.data = data;
+          await steps.updated;
+        },
+        { ...given, tokens: TOKENS },
+      );
+      const regions = page.locator("attention-steps").getByRole("region");
+      expect(await regions.count()).toBe(0);
+      await page.locator("attention-steps").getByRole("button", { name: "Table" }).click();
+      await regions.last().waitFor();
+      const told = await regions.evaluateAll((all) =>
+        all.map((region) => ({
+          name: region.getAttribute("aria-label"),
+          caption: region.querySelector("caption")?.textContent,
+          values: [...region.querySelectorAll("data")].map(({ value }) => value),
+        })),
+      );
+      expect(told.map(({ name }) => name)).toEqual(["Scores", "Scaled", "Masked", "Weights"]);
+      STAGES.forEach((stage, index) => {
+        expect(told[index]?.caption).toBe(`${told[index]?.name} · Queries 0 to 3, keys 0 to 3`);
+        expect(told[index]?.values).toEqual(stages()[stage].map(String));
+      });
+      await page.locator("attention-steps").getByRole("button", { name: "Table" }).click();
+      expect(await regions.count()).toBe(0);
+      expect(complaints).toEqual([]);
+    }));
+
   test("pointing at a cell of one picture marks it in all four, and one event tells of it", () =>
     stand.read("<attention-steps></attention-steps>", async ({ page }) => {
       const matrix = (data: number[]) => ({ data, dims: [LENGTH, LENGTH] });

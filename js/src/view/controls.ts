@@ -104,25 +104,24 @@ export interface Savable {
   toCSV(): string;
 }
 
-/** A button for the table, where there is one, and a menu of files. */
+/** A button for the table, and a menu of files. */
 export class Bar {
   readonly element = h("div", { part: "toolbar", class: "bar" });
   readonly #source: Savable;
-  readonly #openTable: ((open: boolean) => void) | null;
+  readonly #openTable: (open: boolean) => void;
   #made: Words | null = null;
   #table: HTMLButtonElement | null = null;
 
-  constructor(source: Savable, openTable: ((open: boolean) => void) | null = null) {
+  constructor(source: Savable, openTable: (open: boolean) => void) {
     this.#source = source;
     this.#openTable = openTable;
   }
 
-  show(words: Words, tableIsOpen = false): void {
+  show(words: Words, tableIsOpen: boolean): void {
     if (this.#made !== words) {
       this.#made = words;
       const table = h("button", { type: "button" }, words.table);
-      table.addEventListener("click", () => this.#openTable?.(table.getAttribute("aria-expanded") !== "true"));
-      table.hidden = this.#openTable === null;
+      table.addEventListener("click", () => this.#openTable(table.getAttribute("aria-expanded") !== "true"));
       this.#table = table;
       const source = this.#source;
       const file = (text: string, type: string, ending: string) =>

@@ -12,7 +12,7 @@ const COLUMNS = 16;
 export class TableTwin {
   readonly element = h("div", { part: "table", class: "twin", tabindex: "0", role: "region", hidden: true });
   #first = { row: 0, column: 0 };
-  #shown: { attention: Attention; matrix: Float32Array; words: Words } | null = null;
+  #shown: { attention: Attention; matrix: Float32Array; words: Words; title: string } | null = null;
   #made = "";
 
   get open(): boolean {
@@ -24,18 +24,18 @@ export class TableTwin {
     this.#draw();
   }
 
-  show(attention: Attention, matrix: Float32Array, words: Words, caption: string): void {
+  show(attention: Attention, matrix: Float32Array, words: Words, title: string): void {
     if (this.#shown?.attention !== attention) this.#first = { row: 0, column: 0 };
-    if (this.#shown?.matrix !== matrix || this.#shown.words !== words) this.#made = "";
-    this.#shown = { attention, matrix, words };
-    this.element.setAttribute("aria-label", caption);
+    if (this.#shown?.matrix !== matrix || this.#shown.words !== words || this.#shown.title !== title) this.#made = "";
+    this.#shown = { attention, matrix, words, title };
+    this.element.setAttribute("aria-label", title);
     this.#draw();
   }
 
   /** Nothing is made while the table is closed. */
   #draw(): void {
     if (!this.#shown || !this.open) return;
-    const { attention, matrix, words } = this.#shown;
+    const { attention, matrix, words, title } = this.#shown;
     const { queryLength: rows, keyLength: columns } = attention;
     const whole = rows * columns <= WHOLE;
     const row = whole ? 0 : Math.max(0, Math.min(this.#first.row, rows - ROWS));
@@ -47,11 +47,11 @@ export class TableTwin {
     const lastRow = whole ? rows : Math.min(rows, row + ROWS);
     const lastColumn = whole ? columns : Math.min(columns, column + COLUMNS);
     const range = (from: number, to: number) => words.range(String(from), String(to - 1));
-    const caption = words.tablePart(range(row, lastRow), range(column, lastColumn));
+    const part = words.tablePart(range(row, lastRow), range(column, lastColumn));
     const table = h(
       "table",
       {},
-      h("caption", {}, caption),
+      h("caption", {}, `${title} · ${part}`),
       h("thead", {}, headOf(attention, column, lastColumn, words)),
       h(
         "tbody",

@@ -9,6 +9,7 @@ import { csvOfSteps } from "../map/export.js";
 import type { Cell } from "../map/viewport.js";
 import { pngOfScene, type Scene, svgOfScene } from "../marks.js";
 import type { ReadOptions } from "../read.js";
+import { TableTwin } from "../table.js";
 import { ToolbarElement } from "../toolbar-element.js";
 import { type Figure, sceneOf } from "./picture.js";
 import { type Engine, readStages, STAGES, type Stage, type Stages } from "./stages.js";
@@ -22,7 +23,11 @@ export class AttentionSteps extends ToolbarElement {
   static override styles = STEPS_STYLES;
 
   readonly #readout = h("div", { part: "readout", class: "readout" });
-  readonly #bar = new Bar(this);
+  readonly #tables = ofStages(() => new TableTwin());
+  readonly #bar = new Bar(this, (open) => {
+    for (const stage of STAGES) this.#tables[stage].open = open;
+    this.requestUpdate();
+  });
   readonly #maps: Record<Stage, AttentionMap>;
   readonly #figures: Record<Stage, Figure>;
   #lb: Engine | null = null;
@@ -31,10 +36,8 @@ export class AttentionSteps extends ToolbarElement {
 
   constructor() {
     super();
-    const each = <T>(make: (stage: Stage) => T) =>
-      Object.fromEntries(STAGES.map((stage) => [stage, make(stage)])) as Record<Stage, T>;
-    this.#maps = each((stage) => this.#makeMap(stage));
-    this.#figures = each((stage) => ({
+    this.#maps = ofStages((stage) => this.#makeMap(stage));
+    this.#figures = ofStages((stage) => ({
       operator: h("div", { class: "operator" }),
       title: h("strong", {}),
       how: h("span", {}),
@@ -46,7 +49,8 @@ export class AttentionSteps extends ToolbarElement {
       const head = h("div", { class: "head" }, operator, h("figcaption", {}, title, how));
       line.append(h("figure", { part: `step ${stage}` }, head, map));
     }
-    this.content.append(line, h("div", { class: "foot" }, this.#readout, this.#bar.element));
+    const tables = STAGES.map((stage) => this.#tables[stage].element);
+    this.content.append(line, h("div", { class: "foot" }, this.#readout, this.#bar.element), ...tables);
   }
 
   /** What computes the steps from q and k: `await createLookback()`. */
@@ -130,7 +134,7 @@ export class AttentionSteps extends ToolbarElement {
     if (!stages) return;
     const { layer, head } = this.selection(attention);
     const hide = this.hideSpecial;
-    this.#shown = hide ? mapStages(stages, (stage) => stage.withoutSpecial()) : stages;
+    this.#shown = hide ? ofStages((stage) => stages[stage].withoutSpecial()) : stages;
     const height = this.numberAttribute("max-height", HEIGHT);
     for (const stage of STAGES) {
       const map = this.#maps[stage];
@@ -142,13 +146,15 @@ export class AttentionSteps extends ToolbarElement {
       map.colorScale = this.colorScale;
       map.label = title;
       map.setAttribute("max-height", String(height));
+      const shown = this.#shown[stage];
+      this.#tables[stage].show(shown, shown.matrix(layer, head), words, title);
       const figure = this.#figures[stage];
       figure.title.textContent = title;
       figure.how.textContent = how;
       figure.operator.textContent = this.#operatorOf(stage, attention, layer);
     }
     this.#bar.element.hidden = this.hideToolbar;
-    this.#bar.show(words);
+    this.#bar.show(words, this.#tables.raw.open);
     this.#tell();
   }
 
@@ -230,5 +236,6 @@ export class AttentionSteps extends ToolbarElement {
   }
 }
 
-const mapStages = (stages: Stages, change: (attention: Attention) => Attention): Stages =>
-  Object.fromEntries(STAGES.map((stage) => [stage, change(stages[stage])])) as Stages;
+function ofStages<T>(make: (stage: Stage) => T): Record<Stage, T> {
+  return Object.fromEntries(STAGES.map((stage) => [stage, make(stage)])) as Record<Stage, T>;
+}
