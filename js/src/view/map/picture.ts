@@ -49,7 +49,7 @@ export function makePicture(attention: Attention, settings: PictureSettings): Pi
     shown,
     shades,
     tiles: new Tiles(pyramid, shades),
-    isMasked: matrix.includes(kind === "scores" ? Number.NEGATIVE_INFINITY : 0),
+    isMasked: matrix.includes(shades.maskedValue),
     marginals: marginals === "none" || kind === "scores" ? null : marginalsOf(matrix, rows, columns, marginals),
   };
 }

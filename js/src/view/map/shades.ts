@@ -72,6 +72,8 @@ export class Shades {
   /** The number with the strongest colour. */
   readonly extent: number;
   readonly ramp: Ramp;
+  /** The number of a cell that is masked. */
+  readonly maskedValue: number;
   readonly #tables: Tables;
   readonly #masked: [number, number, number];
   readonly #missing: [number, number, number];
@@ -79,6 +81,7 @@ export class Shades {
 
   constructor(kind: AttentionKind, extent: number, scale: ScaleKind, colors: ColorScale, look: Look) {
     this.kind = kind;
+    this.maskedValue = kind === "scores" ? Number.NEGATIVE_INFINITY : 0;
     this.scale = kind === "scores" ? "linear" : scale;
     this.extent = extent > 0 && Number.isFinite(extent) ? extent : 1;
     this.ramp = kind === "scores" ? signedRamp(look.scheme) : weightRamp(colors, look.scheme);
@@ -89,7 +92,7 @@ export class Shades {
   }
 
   isMasked(value: number): boolean {
-    return this.kind === "scores" ? value === Number.NEGATIVE_INFINITY : value === 0;
+    return value === this.maskedValue;
   }
 
   colour(value: number): [number, number, number] {
@@ -124,10 +127,10 @@ export class Shades {
     const missing = packed(this.#missing);
     const { full, faded } = this.#tables;
     const signed = this.kind === "scores";
-    const hidden = signed ? Number.NEGATIVE_INFINITY : 0;
+    const { maskedValue } = this;
     for (let i = 0; i < count; i++) {
       const value = data[from + i]!;
-      if (value === hidden) pixels[to + i] = masked;
+      if (value === maskedValue) pixels[to + i] = masked;
       else if (Number.isNaN(value)) pixels[to + i] = missing;
       else pixels[to + i] = (value < 0 && !signed ? faded : full)[this.#shade(value)]!;
     }
