@@ -129,8 +129,6 @@ function characterLength(lead: number): number {
 
 interface Piece {
   text: string;
-  /** Bytes that are no UTF-8, as hexadecimal numbers. */
-  broken: boolean;
   part?: { index: number; count: number };
 }
 
@@ -143,7 +141,7 @@ function joinCharacters(tokens: readonly Uint8Array[]): Piece[] {
     all.set(bytes, at);
     at += bytes.length;
   }
-  const pieces: Piece[] = tokens.map(() => ({ text: "", broken: false }));
+  const pieces: Piece[] = tokens.map(() => ({ text: "" }));
   for (let byte = 0; byte < all.length; ) {
     let length = characterLength(all[byte] ?? 0);
     let character = "";
@@ -156,7 +154,6 @@ function joinCharacters(tokens: readonly Uint8Array[]): Piece[] {
     sharers.forEach((token, index) => {
       const piece = pieces[token];
       if (!piece) return;
-      piece.broken ||= character === "";
       piece.text += character || `⟨${(all[byte] ?? 0).toString(16).toUpperCase().padStart(2, "0")}⟩`;
       if (sharers.length > 1) piece.part = { index, count: sharers.length };
     });
@@ -180,23 +177,27 @@ export function labelOf(text: string): string {
   return label;
 }
 
+/** What each token is written as. A control token is written as it is, and parts the characters around it. */
+function piecesOf(tokens: readonly string[], specials: readonly boolean[], format: TokenFormat): Piece[] {
+  if (format === "text" || format === "wordpiece") return tokens.map((text) => ({ text }));
+  const pieces: Piece[] = [];
+  for (let start = 0; start < tokens.length; ) {
+    let end = start;
+    while (end < tokens.length && !specials[end]) end++;
+    for (const piece of joinCharacters(tokens.slice(start, end).map((token) => bytesOf(token, format))))
+      pieces.push(piece);
+    if (end < tokens.length) pieces.push({ text: tokens[end] ?? "" });
+    start = end + 1;
+  }
+  return pieces;
+}
+
 /** Makes a text's tokens readable; `first` is the position of the first one. */
 export function readTokens(tokens: readonly string[], format: TokenFormat = "auto", first = 0): Token[] {
   const known = format === "auto" ? detectFormat(tokens) : format;
   const bare = format === "auto" && known === "text" && areBareWords(tokens);
   const specials = tokens.map((token) => SPECIAL.test(token) && !BYTE_TOKEN.test(token));
-  // A control token is written as it is, and parts the characters around it.
-  const pieces: Piece[] = [];
-  const isPlain = known === "text" || known === "wordpiece";
-  if (isPlain) pieces.push(...tokens.map((text) => ({ text, broken: false })));
-  for (let start = 0; !isPlain && start < tokens.length; ) {
-    let end = start;
-    while (end < tokens.length && !specials[end]) end++;
-    pieces.push(...joinCharacters(tokens.slice(start, end).map((token) => bytesOf(token, known))));
-    if (end < tokens.length) pieces.push({ text: tokens[end] ?? "", broken: false });
-    start = end + 1;
-  }
-  return pieces.map(({ text, part }, index) => {
+  return piecesOf(tokens, specials, known).map(({ text, part }, index) => {
     const special = specials[index] ?? false;
     const position = first + index;
     if (special) return { text, label: text, special, position };
