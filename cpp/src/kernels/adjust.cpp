@@ -30,8 +30,10 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
     if (key_stride == 1 && first_lane + simd::lanes <= lane_count) {
       for (; key + simd::lanes <= key_count; key += simd::lanes) {
         Batch square[simd::lanes];
+#pragma clang loop unroll(full)
         for (Index lane = 0; lane < simd::lanes; ++lane) square[lane] = simd::load(source + lane * query_stride + key);
         simd::transpose(square);
+#pragma clang loop unroll(full)
         for (Index i = 0; i < simd::lanes; ++i) {
           float* score = target + (key + i) * tile_queries;
           simd::store(score, simd::load(score) + square[i]);

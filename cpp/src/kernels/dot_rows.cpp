@@ -25,36 +25,59 @@ constexpr Index strip_width = 64;
 /// Batches of d that a row's chains take before they join the total: as in row_tile.cpp, errors do not grow with the depth.
 constexpr Index part_batches = 32 * chains;
 
-/// lane_sums[row] over the whole batches of d. Rows are read one after the other: prefetchers follow memory that is read in its order.
+/// lane_sums[row] over the whole batches of d, for neighbours that share each load of the query: `row_count` is a multiple of Neighbours.
+/// Rows are read one after the other: prefetchers follow memory that is read in its order.
+template <int Neighbours>
 [[gnu::noinline]] void dot_whole(const float* rows, Index row_stride, Index row_count, const float* query, Index whole,
                                  float* lane_sums) noexcept {
-  constexpr Index stride = 2 * chains * simd::lanes;
-#pragma clang loop unroll(disable)
-  for (Index row = 0; row < row_count; ++row) {
-    Batch total = simd::splat(0.0F);
-    for (Index d = 0; d < whole;) {
-      Batch sum[chains];
+  constexpr Index stride = chains * simd::lanes;
+  const float* row[Neighbours];
 #pragma clang loop unroll(full)
-      for (int n = 0; n < chains; ++n) sum[n] = simd::splat(0.0F);
+  for (int r = 0; r < Neighbours; ++r) row[r] = rows + r * row_stride;
+#pragma clang loop unroll(disable)
+  for (Index done = 0; done < row_count; done += Neighbours) {
+    Batch total[Neighbours];
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Neighbours; ++r) total[r] = simd::splat(0.0F);
+    for (Index d = 0; d < whole;) {
+      Batch sum[Neighbours][chains];
+#pragma clang loop unroll(full)
+      for (int i = 0; i < Neighbours * chains; ++i) sum[i / chains][i % chains] = simd::splat(0.0F);
       const Index end = std::min(whole, d + part_batches * simd::lanes);
 #pragma clang loop unroll(disable)
       for (; d + stride <= end; d += stride) {
-        const float* at = rows + d;
         const float* factors = query + d;
-        simd::pin(at);
         simd::pin(factors);
+        const float* at[Neighbours];
 #pragma clang loop unroll(full)
-        for (int n = 0; n < 2 * chains; ++n) {
-          sum[n % chains] =
-              simd::madd(simd::load(at + n * simd::lanes), simd::load(factors + n * simd::lanes), sum[n % chains]);
+        for (int r = 0; r < Neighbours; ++r) {
+          at[r] = row[r] + d;
+          simd::pin(at[r]);
+        }
+#pragma clang loop unroll(full)
+        for (int n = 0; n < chains; ++n) {
+          const Batch factor = simd::load(factors + n * simd::lanes);
+#pragma clang loop unroll(full)
+          for (int r = 0; r < Neighbours; ++r) {
+            sum[r][n] = simd::madd(simd::load(at[r] + n * simd::lanes), factor, sum[r][n]);
+          }
         }
       }
 #pragma clang loop unroll(disable)
-      for (; d < end; d += simd::lanes) sum[0] = simd::madd(simd::load(rows + d), simd::load(query + d), sum[0]);
-      total += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+      for (; d < end; d += simd::lanes) {
+#pragma clang loop unroll(full)
+        for (int r = 0; r < Neighbours; ++r) {
+          sum[r][0] = simd::madd(simd::load(row[r] + d), simd::load(query + d), sum[r][0]);
+        }
+      }
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Neighbours; ++r) total[r] += (sum[r][0] + sum[r][1]) + (sum[r][2] + sum[r][3]);
     }
-    simd::store(lane_sums + row * simd::lanes, total);
-    rows += row_stride;
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Neighbours; ++r) {
+      simd::store(lane_sums + (done + r) * simd::lanes, total[r]);
+      row[r] += Neighbours * row_stride;
+    }
   }
 }
 
@@ -121,28 +144,32 @@ template <int RowCount>
   for (; row < row_count; ++row) out[row] = simd::sum_of_lanes(simd::load(lane_sums + row * simd::lanes));
 }
 
-/// sums[c] += Σ weights[row] · rows[row][c] over RowCount neighbours, in their order; whole steps of columns.
-template <int RowCount>
-[[gnu::noinline]] void accumulate_group(const float* rows, Index row_stride, const float* weights, Index whole,
-                                        float* sums) noexcept {
-  const float* row[RowCount];
-  Batch weight[RowCount];
+/// sums[c] += Σ weights[row] · rows[row][c] in the order of rows, Neighbours of them at once: `row_count` is a multiple. Whole steps of columns.
+template <int Neighbours>
+[[gnu::noinline]] void accumulate_whole(const float* rows, Index row_stride, Index row_count, const float* weights,
+                                        Index whole, float* sums) noexcept {
+  const float* row[Neighbours];
 #pragma clang loop unroll(full)
-  for (int r = 0; r < RowCount; ++r) {
-    row[r] = rows + r * row_stride;
-    weight[r] = simd::load_splat(weights + r);
-  }
+  for (int r = 0; r < Neighbours; ++r) row[r] = rows + r * row_stride;
 #pragma clang loop unroll(disable)
-  for (Index column = 0; column < whole; column += step) {
-    Batch sum0 = simd::load(sums + column);
-    Batch sum1 = simd::load(sums + column + simd::lanes);
+  for (Index done = 0; done < row_count; done += Neighbours) {
+    Batch weight[Neighbours];
 #pragma clang loop unroll(full)
-    for (int r = 0; r < RowCount; ++r) {
-      sum0 = simd::madd(weight[r], simd::load(row[r] + column), sum0);
-      sum1 = simd::madd(weight[r], simd::load(row[r] + column + simd::lanes), sum1);
+    for (int r = 0; r < Neighbours; ++r) weight[r] = simd::load_splat(weights + done + r);
+#pragma clang loop unroll(disable)
+    for (Index column = 0; column < whole; column += step) {
+      Batch sum0 = simd::load(sums + column);
+      Batch sum1 = simd::load(sums + column + simd::lanes);
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Neighbours; ++r) {
+        sum0 = simd::madd(weight[r], simd::load(row[r] + column), sum0);
+        sum1 = simd::madd(weight[r], simd::load(row[r] + column + simd::lanes), sum1);
+      }
+      simd::store(sums + column, sum0);
+      simd::store(sums + column + simd::lanes, sum1);
     }
-    simd::store(sums + column, sum0);
-    simd::store(sums + column + simd::lanes, sum1);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Neighbours; ++r) row[r] += Neighbours * row_stride;
   }
 }
 
@@ -204,7 +231,11 @@ void dot_rows(const float* rows, Index row_stride, Index row_count, const float*
   const Index whole = depth / simd::lanes * simd::lanes;
   for (Index done = 0; done < row_count; done += chunk_rows) {
     const Index count = std::min(chunk_rows, row_count - done);
-    dot_whole(rows + done * row_stride, row_stride, count, query, whole, lane_sums);
+    const float* first = rows + done * row_stride;
+    const Index paired = count / 2 * 2;
+    dot_whole<2>(first, row_stride, paired, query, whole, lane_sums);
+    dot_whole<1>(first + paired * row_stride, row_stride, count - paired, query, whole,
+                 lane_sums + paired * simd::lanes);
     add_lanes(lane_sums, count, out + done);
   }
   if (whole == depth) return;
@@ -247,21 +278,20 @@ void correct_and_add(float* out, Index count, float correction, const float* sum
 void accumulate_rows(const float* rows, Index row_stride, Index row_count, const float* weights,
                      const std::uint8_t* visible, Index column_count, float* sums) noexcept {
   const Index whole = column_count / step * step;
-  const auto seen = [&](Index row) { return row < row_count && (visible == nullptr || visible[row] != 0); };
-  for (Index row = 0; row < row_count; ++row) {
-    if (!seen(row)) continue;
-    const bool both = seen(row + 1);
-    const float* first = rows + row * row_stride;
-    if (both) {
-      accumulate_group<2>(first, row_stride, weights + row, whole, sums);
-    } else {
-      accumulate_group<1>(first, row_stride, weights + row, whole, sums);
+  const auto seen = [&](Index row) { return visible == nullptr || visible[row] != 0; };
+  for (Index from = 0; from < row_count;) {
+    Index to = from;
+    while (to < row_count && seen(to)) ++to;
+    const Index paired = from + (to - from) / 2 * 2;
+    accumulate_whole<2>(rows + from * row_stride, row_stride, paired - from, weights + from, whole, sums);
+    accumulate_whole<1>(rows + paired * row_stride, row_stride, to - paired, weights + paired, whole, sums);
+    for (Index row = from; row < to; ++row) {
+      for (Index column = whole; column < column_count; ++column) {
+        sums[column] += weights[row] * rows[row * row_stride + column];
+      }
     }
-    for (Index column = whole; column < column_count; ++column) {
-      sums[column] += weights[row] * first[column];
-      if (both) sums[column] += weights[row + 1] * first[row_stride + column];
-    }
-    row += both ? 1 : 0;
+    from = to;
+    while (from < row_count && !seen(from)) ++from;
   }
 }
 

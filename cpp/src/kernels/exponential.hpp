@@ -41,18 +41,29 @@ struct Exponential {
         c1(simd::load_splat(&c->c1)),
         one(simd::load_splat(&c->one)) {}
 
-  [[nodiscard]] simd::Batch operator()(simd::Batch x) const noexcept {
+  /// What stands between the two halves of the calculation: r, and y + 1.5·2²³.
+  struct Reduced {
+    simd::Batch rest, shifted;
+  };
+
+  [[nodiscard]] Reduced reduce(simd::Batch x) const noexcept {
     const simd::Batch y = simd::max_keeping(x * log2_e, lowest);
     const simd::Batch shifted = y + round;
-    const simd::Batch r = y - (shifted - round);
+    return {y - (shifted - round), shifted};
+  }
+
+  [[nodiscard]] simd::Batch raise(Reduced reduced) const noexcept {
+    const simd::Batch r = reduced.rest;
     simd::Batch p = simd::madd(c5, r, c4);
     p = simd::madd(p, r, c3);
     p = simd::madd(p, r, c2);
     p = simd::madd(p, r, c1);
     p = simd::madd(p, r, one);
-    const simd::BatchInt exponent = (simd::bits_of(shifted) << 23) + simd::bits_of(one);
+    const simd::BatchInt exponent = (simd::bits_of(reduced.shifted) << 23) + simd::bits_of(one);
     return p * simd::float_of_bits(exponent);
   }
+
+  [[nodiscard]] simd::Batch operator()(simd::Batch x) const noexcept { return raise(reduce(x)); }
 };
 
 }  // namespace lookback::kernels

@@ -12,10 +12,12 @@ using simd::Batch;
     if (first_lane + simd::lanes <= row_count) {
       for (; d + simd::lanes <= depth; d += simd::lanes) {
         Batch square[simd::lanes];
+#pragma clang loop unroll(full)
         for (Index lane = 0; lane < simd::lanes; ++lane) {
           square[lane] = simd::load(rows + (first_lane + lane) * row_stride + d) * scale;
         }
         simd::transpose(square);
+#pragma clang loop unroll(full)
         for (Index i = 0; i < simd::lanes; ++i) simd::store(panel + (d + i) * panel_width + first_lane, square[i]);
       }
     }
@@ -92,8 +94,10 @@ using simd::Batch;
   for (Index row = 0; row < whole_rows; row += simd::lanes) {
     for (Index key = 0; key < whole_keys; key += simd::lanes) {
       Batch square[simd::lanes];
+#pragma clang loop unroll(full)
       for (Index i = 0; i < simd::lanes; ++i) square[i] = simd::load(block + (key + i) * tile_queries + row);
       simd::transpose(square);
+#pragma clang loop unroll(full)
       for (Index i = 0; i < simd::lanes; ++i) simd::store(rows + (row + i) * row_stride + key, square[i]);
     }
   }

@@ -248,8 +248,10 @@ template <typename Visit>
 inline void visit_byte_columns(const std::uint8_t* rows, Index row_stride, Visit visit) noexcept {
 #if defined(__wasm_simd128__)
   v128_t row[8];
+#pragma clang loop unroll(full)
   for (int r = 0; r < 8; ++r) row[r] = wasm_v128_load64_zero(rows + r * row_stride);
   v128_t pair[4];
+#pragma clang loop unroll(full)
   for (int r = 0; r < 4; ++r) {
     pair[r] = wasm_i8x16_shuffle(row[2 * r], row[2 * r + 1], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   }
@@ -262,6 +264,7 @@ inline void visit_byte_columns(const std::uint8_t* rows, Index row_stride, Visit
     visit(key, BatchBool(wasm_i32x4_extend_low_i16x8(lanes_of_key)),
           BatchBool(wasm_i32x4_extend_high_i16x8(lanes_of_key)));
   };
+#pragma clang loop unroll(full)
   for (int half = 0; half < 2; ++half) {
     const v128_t first = wasm_i8x16_ne(wasm_i32x4_shuffle(upper[half], lower[half], 0, 4, 1, 5), zero);
     const v128_t second = wasm_i8x16_ne(wasm_i32x4_shuffle(upper[half], lower[half], 2, 6, 3, 7), zero);

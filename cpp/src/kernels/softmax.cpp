@@ -11,6 +11,33 @@ using simd::Batch;
 namespace {
 // Not const: a constant would be folded into the code, and rebuilt there at each use.
 ExponentialCoefficients coefficients;
+
+/// Keys between the two halves of the exponential: few enough that what one leaves for the other stays in the first level of the cache.
+constexpr Index chunk_keys = 32;
+
+/// The first half, for a batch of queries and at most chunk_keys keys.
+[[gnu::always_inline]] inline void reduce_scores(float* score, Index key_count, Batch subtrahend,
+                                                 const Exponential& exponential, float* shifted) noexcept {
+#pragma clang loop unroll(disable)
+  for (Index key = 0; key < key_count; ++key, score += tile_queries, shifted += simd::lanes) {
+    const Exponential::Reduced reduced = exponential.reduce(simd::load(score) - subtrahend);
+    simd::store(score, reduced.rest);
+    simd::store(shifted, reduced.shifted);
+  }
+}
+
+/// The second half. Returns `sum` and what the scores have become.
+[[gnu::always_inline]] inline Batch raise_scores(float* score, Index key_count, const Exponential& exponential,
+                                                 const float* shifted, Batch sum) noexcept {
+#pragma clang loop unroll(disable)
+  for (Index key = 0; key < key_count; ++key, score += tile_queries, shifted += simd::lanes) {
+    const Batch probability = exponential.raise({simd::load(score), simd::load(shifted)});
+    sum += probability;
+    simd::store(score, probability);
+  }
+  return sum;
+}
+
 }  // namespace
 
 [[gnu::noinline]] const ExponentialCoefficients* exponential_coefficients() noexcept {
@@ -34,6 +61,7 @@ ExponentialCoefficients coefficients;
                                     float* row_sum, float* correction) noexcept {
   const Exponential exponential(exponential_coefficients());
   const Batch lowest = simd::splat(-std::numeric_limits<float>::infinity());
+  alignas(64) float shifted[chunk_keys * simd::lanes];
   for (Index half = 0; half < panel_width; half += simd::lanes) {
     const Batch old_maximum = simd::load(row_maximum + half);
     const Batch maximum = simd::max_keeping(old_maximum, simd::load(block_maximum + half));
@@ -41,11 +69,12 @@ ExponentialCoefficients coefficients;
     const Batch subtrahend = simd::select(maximum == lowest, simd::splat(0.0F), maximum);
     const Batch factor = exponential(old_maximum - subtrahend);
     Batch sum = simd::splat(0.0F);
-    float* score = scores + half;
-    for (Index key = 0; key < key_count; ++key, score += tile_queries) {
-      const Batch probability = exponential(simd::load(score) - subtrahend);
-      sum += probability;
-      simd::store(score, probability);
+    // In two halves: a chain of all instructions is so long that the processor's queues fill before it can begin enough of them.
+    for (Index done = 0; done < key_count; done += chunk_keys) {
+      const Index count = key_count - done < chunk_keys ? key_count - done : chunk_keys;
+      float* score = scores + done * tile_queries + half;
+      reduce_scores(score, count, subtrahend, exponential, shifted);
+      sum = raise_scores(score, count, exponential, shifted, sum);
     }
     simd::store(row_sum + half, simd::madd(simd::load(row_sum + half), factor, sum));
     simd::store(row_maximum + half, maximum);
