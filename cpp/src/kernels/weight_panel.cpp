@@ -31,6 +31,19 @@ constexpr Index scale_bytes = panel_width * static_cast<Index>(sizeof(float));
 
 }  // namespace
 
+[[gnu::noinline]] void read_ahead(const float* panel, Index length) noexcept {
+  constexpr Index line = 64 / Index{sizeof(float)};
+  constexpr Index step = 4 * line;
+  float sum[4] = {};
+#pragma clang loop unroll(disable) vectorize(disable)
+  for (Index i = 0; i + step <= length * panel_width; i += step) {
+#pragma clang loop unroll(full)
+    for (int n = 0; n < 4; ++n) sum[n] += panel[i + n * line];
+  }
+  const float* used = sum;
+  asm volatile("" : : "r"(used) : "memory");  // or the loop would be left out
+}
+
 [[gnu::noinline]] void store_lanes(const float* span, Index length, Index from, Index to, float* panel) noexcept {
   store(span, length, from, to, panel);
 }

@@ -9,6 +9,10 @@
 
 namespace lookback::kernels {
 
+/// Brings a panel [length][panel_width] into the cache. Its lines then come one after the other, where the first rows that met it would wait
+/// for each of them.
+void read_ahead(const float* panel, Index length) noexcept;
+
 void store_lanes(const float* span, Index length, Index from, Index to, float* panel) noexcept;
 void store_lanes(const std::uint16_t* span, Index length, Index from, Index to, std::uint16_t* panel) noexcept;
 

@@ -8,6 +8,7 @@
 #include "kernels/int8_tile.hpp"
 #include "kernels/one_row.hpp"
 #include "kernels/row_tile.hpp"
+#include "kernels/weight_panel.hpp"
 #include "layers/linear_panels.hpp"
 #include "lookback/parallel.hpp"
 
@@ -63,6 +64,7 @@ public:
     const Index count = layer_.inputs * panel_width;
     if (layer_.format.type == WeightType::f16) widen_f16(halves, count, widened_);
     if (layer_.format.type == WeightType::bf16) widen_bf16(halves, count, widened_);
+    if (layer_.format.type == WeightType::f32) read_ahead(reinterpret_cast<const float*>(panel_), layer_.inputs);
     columns_ = std::min(panel_width, layer_.outputs - output);
     std::fill_n(initial_, panel_width, 0.0F);
     if (layer_.bias != nullptr) std::copy_n(layer_.bias + output, columns_, initial_);
