@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { readAttention } from "lookback/view";
 import { csvOf, htmlOf } from "../../dist/view/map/export.js";
-import { faded, marginalsOf } from "../../dist/view/map/filter.js";
+import { faded, marginalsOf, sharesOf } from "../../dist/view/map/filter.js";
 import { layoutMap, tickStep } from "../../dist/view/map/layout.js";
 import { type Pooling, Pyramid } from "../../dist/view/map/pyramid.js";
 import { Shades } from "../../dist/view/map/shades.js";
@@ -119,6 +119,14 @@ describe("filters", () => {
     expect([...queries]).toEqual([6, 4]);
     expect([...keys]).toEqual([5, 2, 3]);
     expect([...marginalsOf(matrix, 2, 3, "mean").keys]).toEqual([2.5, 1, 1.5]);
+  });
+
+  test("bars are shares of the longest, and absent where all are alike", () => {
+    expect(sharesOf(Float64Array.of(1, -4, 0))).toEqual(Float64Array.of(0.25, 1, 0));
+    expect(sharesOf(Float64Array.of(1, 0.999, 1.001))).toBeNull();
+    expect(sharesOf(Float64Array.of(0.9, 1, 1))).toEqual(Float64Array.of(0.9, 1, 1));
+    expect(sharesOf(Float64Array.of(0, 0))).toBeNull();
+    expect(sharesOf(Float64Array.of(3))).toEqual(Float64Array.of(1));
   });
 });
 

@@ -15,17 +15,20 @@ function headsModel(t: App["t"], story: Story, multi: MultiHead): FigureModel {
   const { tokens } = story;
   return {
     cell: 44,
-    items: multi.weights.map((weights, index) => ({
-      id: `head-${index + 1}`,
-      name: t.heads.weights(index + 1),
-      symbol: symbols.head(index + 1),
-      tone: "a",
-      grid: weights,
-      rows: tokens,
-      cols: tokens,
-      scale: "weight",
-      marked: (row, col) => col > row && at(weights, row, col) > 0,
-    })),
+    items: multi.weights.flatMap((weights, index) => [
+      ...(index > 0 ? [{ operator: operators.none, room: 40 }] : []),
+      {
+        id: `head-${index + 1}`,
+        name: t.heads.weights(index + 1),
+        symbol: symbols.head(index + 1),
+        tone: "a" as const,
+        grid: weights,
+        rows: tokens,
+        cols: tokens,
+        scale: "weight" as const,
+        marked: (row: number, col: number) => col > row && at(weights, row, col) > 0,
+      },
+    ]),
     initial: { matrix: "head-1", row: tokens.length - 1, col: 0 },
     explain({ matrix, row, col }) {
       const head = Number(matrix.slice("head-".length));

@@ -14,13 +14,13 @@ export function formatPercent(value: number): string {
   if (value === 0) return "0%";
   if (value === 1) return "100%";
   const percent = value * 100;
-  if (percent < 0.1) return "< 0.1%";
+  if (percent < 0.01) return "< 0.01%";
+  if (percent < 0.1) return `${percent.toFixed(2)}%`;
   if (percent > 99.9) return "> 99.9%";
   return `${percent.toFixed(percent < 10 || percent > 99 ? 1 : 0)}%`;
 }
 
+const COUNTS = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
 /** 1234567 as people read it; with `digits`, rounded to so many that count. */
-export function formatCount(value: number, digits = 21): string {
-  const rounded = Math.round(Number(value.toPrecision(digits)));
-  return String(rounded).replace(/\B(?=(\d{3})+$)/g, "\u202f");
-}
+export const formatCount = (value: number, digits = 21): string => COUNTS.format(Number(value.toPrecision(digits)));

@@ -30,6 +30,9 @@ export const text = (value: string): Part => ({ kind: "text", text: value });
 export const value = (number: number, tone: Tone): Part => ({ kind: "value", value: number, tone });
 export const result = (number: number, tone: Tone): Part => ({ kind: "value", value: number, tone, result: true });
 
+/** What a line must not break away from its sign. */
+const equals = (total: Part): Part => ({ kind: "call", parts: [text("= "), total] });
+
 /** a₁·b₁ + a₂·b₂ + … = the cell's own number. */
 export function dotProduct(
   a: ArrayLike<number>,
@@ -42,7 +45,7 @@ export function dotProduct(
     if (i > 0) parts.push(text("+"));
     parts.push({ kind: "product", a: a[i] ?? Number.NaN, b: b[i] ?? Number.NaN, tones });
   }
-  return [...parts, text("="), total];
+  return [...parts, equals(total)];
 }
 
 /** exp(score − log Σ exp of its row) = weight; a row that sees nothing has no sum, and weight 0 by rule. */
@@ -50,8 +53,7 @@ export function softmaxParts(score: number, logSumExp: number, weight: number, n
   if (logSumExp === Number.NEGATIVE_INFINITY) return [result(weight, "a")];
   return [
     { kind: "call", parts: [text("exp("), value(score, "m"), text(" − "), value(logSumExp, "s"), text(")")] },
-    text("="),
-    result(weight, "a"),
+    equals(result(weight, "a")),
     text(`(${note})`),
   ];
 }

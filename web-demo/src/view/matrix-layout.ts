@@ -66,7 +66,7 @@ export function layoutMatrix(measure: MatrixMeasure, cell: number, labelRoom = 0
     width: Math.ceil(left + cols * cell + right),
     height: Math.ceil(top + rows * cell + 3),
     slanted,
-    digits: cell >= 43 ? 2 : cell >= 29 ? 1 : null,
+    digits: cell >= 39 ? 2 : cell >= 29 ? 1 : null,
     fontSize: cell >= 46 ? 13 : cell >= 40 ? 12 : 11,
   };
 }

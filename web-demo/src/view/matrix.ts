@@ -92,6 +92,9 @@ export class MatrixView {
 
   draw(cell: number, labelRoom: number, highlights: readonly Highlight[], locked: boolean, palette: Palette): void {
     this.#layout = layoutMatrix(this.measure(palette), cell, labelRoom);
+    const { left, width, cols } = this.#layout;
+    // Over the cells, not over their labels.
+    this.#title.style.translate = `${(left - (width - left - cols * cell)) / 2}px`;
     drawMatrix(this.canvas, this.#layout, this.#spec, highlights, locked, palette);
   }
 

@@ -3,7 +3,7 @@ import type { Attention } from "../data.js";
 import { formatNumber } from "../format.js";
 import type { Look } from "../styles.js";
 import { runsRightToLeft, type Token } from "../tokens.js";
-import type { Marginals } from "./filter.js";
+import { type Marginals, sharesOf } from "./filter.js";
 import {
   boldFont,
   LABEL_PITCH,
@@ -196,7 +196,7 @@ function drawMarginals(context: Context, marginals: Marginals, layout: Layout, v
   context.fillStyle = look.muted;
   context.globalAlpha = 0.55;
   drawBars(
-    marginals.queries,
+    sharesOf(marginals.queries),
     rows,
     (index) => boxOf(frame, view, { query: index, key: 0 }).y,
     view.cell * frame.aspect,
@@ -204,7 +204,7 @@ function drawMarginals(context: Context, marginals: Marginals, layout: Layout, v
     (at, size, share) => context.fillRect(left + frame.width + STRIP_GAP, top + at, share * length, size),
   );
   drawBars(
-    marginals.keys,
+    sharesOf(marginals.keys),
     columns,
     (index) => boxOf(frame, view, { query: 0, key: index }).x,
     view.cell,
@@ -215,24 +215,22 @@ function drawMarginals(context: Context, marginals: Marginals, layout: Layout, v
 
 /** Bars of a strip; where several share a pixel the longest is seen. */
 function drawBars(
-  values: Float64Array,
+  shares: Float64Array | null,
   [from, to]: readonly [number, number],
   placeOf: (index: number) => number,
   cell: number,
   end: number,
   bar: (at: number, size: number, share: number) => void,
 ): void {
-  let most = 0;
-  for (const value of values) most = Math.max(most, Math.abs(value));
-  if (most === 0) return;
+  if (!shares) return;
   const step = Math.max(1, Math.ceil(1 / cell));
   const gap = cell >= 6 ? 1 : 0;
   for (let index = Math.floor(from / step) * step; index < to; index += step) {
-    let value = 0;
-    for (let each = index; each < Math.min(index + step, to); each++) value = Math.max(value, Math.abs(values[each]!));
+    let share = 0;
+    for (let each = index; each < Math.min(index + step, to); each++) share = Math.max(share, shares[each]!);
     const start = Math.max(0, placeOf(index) + gap / 2);
     const size = Math.min(end, placeOf(index + step) - gap / 2) - start;
-    if (size > 0 && value > 0) bar(start, size, value / most);
+    if (size > 0 && share > 0) bar(start, size, share);
   }
 }
 

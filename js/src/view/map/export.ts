@@ -4,7 +4,7 @@ import { escaped } from "../dom.js";
 import { formatNumber } from "../format.js";
 import type { Look } from "../styles.js";
 import { runsRightToLeft, type Token } from "../tokens.js";
-import type { Marginals } from "./filter.js";
+import { type Marginals, sharesOf } from "./filter.js";
 import { LABEL_SIZE, type Layout, numbered, STRIP, STRIP_GAP, tickStep } from "./layout.js";
 import type { Shades } from "./shades.js";
 
@@ -120,18 +120,17 @@ function svgMarginals({ marginals, look }: ExportSource, { frame, left, top }: L
   if (!marginals) return "";
   const { fit, aspect } = frame;
   const height = fit * aspect;
-  const largest = (values: Float64Array) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
   const gap = fit >= 6 ? 0.5 : 0;
-  const mostQuery = largest(marginals.queries);
-  const mostKey = largest(marginals.keys);
-  const rows = Array.from(marginals.queries, (value, query) => {
-    const size = (Math.abs(value) / mostQuery) * (STRIP - 2);
-    return `<rect x="${at(left + frame.width + STRIP_GAP)}" y="${at(top + query * height + gap)}" width="${at(size)}" height="${at(height - 2 * gap)}"/>`;
-  });
-  const columns = Array.from(marginals.keys, (value, key) => {
-    const size = (Math.abs(value) / mostKey) * (STRIP - 2);
-    return `<rect x="${at(left + key * fit + gap)}" y="${at(top + frame.height + STRIP_GAP)}" width="${at(fit - 2 * gap)}" height="${at(size)}"/>`;
-  });
+  const rows = Array.from(
+    sharesOf(marginals.queries) ?? [],
+    (share, query) =>
+      `<rect x="${at(left + frame.width + STRIP_GAP)}" y="${at(top + query * height + gap)}" width="${at(share * (STRIP - 2))}" height="${at(height - 2 * gap)}"/>`,
+  );
+  const columns = Array.from(
+    sharesOf(marginals.keys) ?? [],
+    (share, key) =>
+      `<rect x="${at(left + key * fit + gap)}" y="${at(top + frame.height + STRIP_GAP)}" width="${at(fit - 2 * gap)}" height="${at(share * (STRIP - 2))}"/>`,
+  );
   return `<g fill="${look.muted}" fill-opacity="0.55">${rows.join("")}${columns.join("")}</g>`;
 }
 

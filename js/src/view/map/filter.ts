@@ -75,6 +75,17 @@ function addRow(matrix: Float32Array, from: number, keys: Float64Array): number 
   return sum;
 }
 
+/** Lengths of bars closer together than this say nothing: a strip has no room for the difference. */
+const SAME = 0.05;
+
+/** What is drawn of a marginal: each as a share of the largest; null where all are alike, as the sums of softmax's rows are. */
+export function sharesOf(values: Float64Array): Float64Array | null {
+  const sizes = values.map(Math.abs);
+  let [least, most] = [Number.POSITIVE_INFINITY, 0];
+  for (const size of sizes) [least, most] = [Math.min(least, size), Math.max(most, size)];
+  return most === 0 || (sizes.length > 1 && least >= (1 - SAME) * most) ? null : sizes.map((size) => size / most);
+}
+
 /** The number with the strongest colour: the largest weight, or the score farthest from 0. */
 export function extentOf(matrix: Float32Array): number {
   let extent = 0;

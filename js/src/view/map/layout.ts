@@ -25,7 +25,7 @@ export interface Layout {
   readonly frame: Frame;
   /** Widest column label. */
   readonly keyLabel: number;
-  /** What lies between two upright column labels at least; single characters need next to nothing. */
+  /** What lies between two upright column labels at least; single characters stand as in running text. */
   readonly keyGap: number;
   readonly slanted: boolean;
   readonly strips: boolean;
@@ -55,7 +55,7 @@ export function layoutMap(
 ): Layout {
   const most = Math.min(MOST_LABEL, Math.round(room / 4));
   const strip = strips ? STRIP + STRIP_GAP : EDGE;
-  const keyGap = attention.keyTokens.every(({ label }) => [...label].length < 2) ? 1 : 4;
+  const keyGap = attention.keyTokens.every(({ label }) => [...label].length < 2) ? 0 : 4;
   const fit = (slanted: boolean, queryLabel: number, keyLabel: number): Layout => {
     const left = queryLabel + 10;
     const top = (slanted ? Math.ceil(keyLabel * 0.71 + 14) : LABEL_SIZE + 10) + EDGE;
@@ -91,7 +91,15 @@ export function layoutMap(
   const upright = fit(false, queryLabel, widestKey);
   if (widestKey <= upright.frame.fit - keyGap) return upright;
   // Where labels are seen only after zooming in they must do with less.
-  return fit(true, queryLabel, upright.frame.fit < LABEL_PITCH ? Math.min(widestKey, SPARSE_LABEL) : widestKey);
+  const slanted = fit(
+    true,
+    queryLabel,
+    upright.frame.fit < LABEL_PITCH ? Math.min(widestKey, SPARSE_LABEL) : widestKey,
+  );
+  if (first.fit < LABEL_PITCH || slanted.frame.fit >= LABEL_PITCH) return slanted;
+  // Leaning they take room, and then there is none for words.
+  const [queries, keys] = [attention.queryTokens, attention.keyTokens].map(numbersOf);
+  return fit(true, Math.max(queryLabel, queries!), Math.max(widestKey, keys!));
 }
 
 const NUMBER = /^\p{Nd}[\p{Nd}\s.,’']*$/u;

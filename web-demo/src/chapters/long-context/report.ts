@@ -11,7 +11,7 @@ const POINTS = 96;
 const LINE = { width: 220, height: 40 };
 
 export function mebibytes(bytes: number, lang: string): string {
-  const digits = bytes < 10 * 2 ** 20 ? 1 : 0;
+  const digits = bytes < 2 ** 20 ? 2 : bytes < 10 * 2 ** 20 ? 1 : 0;
   return `${(bytes / 2 ** 20).toLocaleString(lang, { maximumFractionDigits: digits })} MiB`;
 }
 
@@ -197,6 +197,8 @@ export class Report {
     const list = tokens.slice(Math.max(0, at - reach), at + reach + 1);
     const middle = Math.min(at, reach);
     return list.flatMap((token, index) => {
+      // What closes a sentence that is not shown.
+      if (index === 0 && index !== middle && !/[\p{L}\p{N}]/u.test(token)) return [];
       const spaced = index > 0 && /^[\p{L}\p{N}“‘(]/u.test(token) && !/^\p{Script=Han}/u.test(token);
       const word = index === middle ? h("mark", {}, token) : token;
       return spaced ? [" ", word] : [word];
@@ -223,15 +225,18 @@ export class Report {
           "section",
           { "data-head": head },
           h("h3", {}, this.#t.heads[head].name),
-          items.length === 0 ? h("p", {}, this.#t.nothing) : h("ol", {}, ...items.map((item) => this.#look(item))),
+          items.length === 0
+            ? h("p", {}, this.#t.nothing)
+            : h("ol", {}, ...items.map((item) => this.#look(item, items[0]?.weight ?? 1))),
         );
       }),
     );
   }
 
-  #look({ key, weight }: { key: number; weight: number }): HTMLElement {
+  /** Its bar is as long as the largest of the list would be, times its share of that. */
+  #look({ key, weight }: { key: number; weight: number }, largest: number): HTMLElement {
     const share = h("i", { "aria-hidden": "true" });
-    share.style.setProperty("--share", String(weight));
+    share.style.setProperty("--share", String(weight / (largest || 1)));
     return h(
       "li",
       {},

@@ -64,7 +64,7 @@ export function textSource(
   const which = segmented<"moby" | "own">(
     t.text,
     [
-      { value: "moby", label: "Moby-Dick" },
+      { value: "moby", label: t.mobyShort },
       { value: "own", label: t.own },
     ],
     (choice) => {

@@ -126,7 +126,7 @@ export class ChartView {
     ];
     const top = Math.max(chance ?? 4, ...lines.flatMap(({ points }) => points.map(([, loss]) => loss)));
     const x = scaleLinear([0, steps], [MARGIN.left, this.#width - MARGIN.right]);
-    const y = scaleLinear([0, top * 1.04], [HEIGHT - MARGIN.bottom, MARGIN.top]);
+    const y = scaleLinear([0, top], [HEIGHT - MARGIN.bottom, MARGIN.top]).nice(5);
     this.#picture.setAttribute("viewBox", `0 0 ${this.#width} ${HEIGHT}`);
     this.#picture.setAttribute("height", String(HEIGHT));
     const children: SVGElement[] = [...this.#axes(x, y, steps), ...this.#chance(chance, y)];
@@ -165,7 +165,7 @@ export class ChartView {
       write(String(tick), { class: "tick", x: MARGIN.left - 9, y: y(tick) + 4, "text-anchor": "end" });
     }
     const ticks = scaleLinear([0, steps], [0, 1])
-      .ticks(Math.max(2, Math.floor(this.#width / 130)))
+      .ticks(Math.max(2, Math.floor(this.#width / 90)))
       .filter(Number.isInteger);
     for (const tick of ticks)
       write(String(tick), { class: "tick", x: x(tick), y: HEIGHT - MARGIN.bottom + 20, "text-anchor": "middle" });

@@ -29,7 +29,8 @@ export interface Settings {
   readonly leak: boolean;
 }
 
-export const START: Settings = { size: "small", heads: 4, steps: 300, seed: 1, leak: true };
+/** With seed 1 a step of the masked model overshoots in the English text: a spike in the curve that teaches nothing. */
+export const START: Settings = { size: "small", heads: 4, steps: 300, seed: 2, leak: true };
 
 const isSize = (value: string | null): value is Size => value !== null && Object.hasOwn(SIZES, value);
 

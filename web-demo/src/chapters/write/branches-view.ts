@@ -40,7 +40,7 @@ export class BranchesView {
   #line(branch: Branch): HTMLElement {
     const t = this.#t;
     const { tree } = this.#writer;
-    const letters = [...branch.text.replaceAll("\n", " ↵ ").trim()];
+    const letters = [...branch.text.replaceAll("\n", " ⏎ ").trim()];
     const text = letters.length > LETTERS ? `${letters.slice(0, LETTERS).join("")}…` : letters.join("");
     const before = branch.start.parent?.special ? "" : (branch.start.parent?.text.trim() ?? "");
     const current = tree.isCurrent(branch);

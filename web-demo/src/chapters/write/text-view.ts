@@ -14,7 +14,7 @@ function face(token: Token, t: WriteMessages["text"]): Node[] {
     at === 0
       ? [document.createTextNode(line)]
       : [
-          h("span", { class: "glyph newline", title: t.newline, "aria-label": t.newline }, "↵"),
+          h("span", { class: "glyph newline", title: t.newline, "aria-label": t.newline }, "⏎"),
           h("br"),
           document.createTextNode(line),
         ],

@@ -53,11 +53,11 @@ export class TokenView {
   #name(token: Token): string {
     const { text } = this.#t;
     if (token.special) return text.start;
-    return token.text.replaceAll("\n", "↵").trim() || (token.text === "" ? text.part : "␣");
+    return token.text.replaceAll("\n", "⏎").trim() || (token.text === "" ? text.part : "␣");
   }
 
   #label({ text }: { text: string }): string {
-    return text.replaceAll("\n", "↵").replace(/^ | $/g, "␣");
+    return text.replaceAll("\n", "⏎").replace(/^ | $/g, "·");
   }
 
   #origin(token: Token): string {
