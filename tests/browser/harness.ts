@@ -137,3 +137,16 @@ export async function openPage(stand: Stand, hash: string, options: BrowserConte
   await page.evaluate(() => document.fonts.ready.then(() => undefined));
   return { page, complaints, close: () => context.close() };
 }
+
+const PATIENCE = 20_000;
+
+/** A page draws when its turn comes: tries until `check` no longer throws. */
+export async function eventually(check: () => Promise<void>): Promise<void> {
+  for (const end = Date.now() + PATIENCE; ; await new Promise((resolve) => setTimeout(resolve, 20))) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    }
+  }
+}

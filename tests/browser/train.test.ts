@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals
 import { testNode } from "../../bindings/toolchain/nodes.mjs";
 import { root } from "../../bindings/toolchain/paths.mjs";
 import { seriousFindings } from "./axe.js";
-import { findChromium, openPage, openStand, type Reader, type Stand } from "./harness.js";
+import { eventually, findChromium, openPage, openStand, type Reader, type Stand } from "./harness.js";
 import { fitsAtEveryWidth, untranslated } from "./widths.js";
 
 jest.setTimeout(240_000);
@@ -169,9 +169,10 @@ withBrowser("the chapter Train", () => {
       const { page } = reader;
       await page.locator(".corpus textarea").fill("short");
       expect(await page.locator(".corpus .hint.warning").textContent()).toContain("Too short");
-      expect(await page.locator(".run .primary").isDisabled()).toBe(true);
+      await eventually(async () => expect(await page.locator(".run .primary").isDisabled()).toBe(true));
       await page.locator(".corpus .quiet").last().click();
-      expect(await page.locator(".corpus textarea").inputValue()).toContain("Call me Ishmael");
+      const text = page.locator(".corpus textarea");
+      await eventually(async () => expect(await text.inputValue()).toContain("Call me Ishmael"));
     }));
 
   test("R15: on two processors the runs take turns, on more they calculate at once; the numbers are the same, and both can be stopped", () =>

@@ -10,7 +10,7 @@ import { testNode } from "../../bindings/toolchain/nodes.mjs";
 import { root } from "../../bindings/toolchain/paths.mjs";
 import { gpt2Shapes, randomTensors, VOCABULARY, writeFolder } from "../js/support/model-folders.ts";
 import { seriousFindings } from "./axe.js";
-import { findChromium, openPage, openStand, type Reader, type Stand } from "./harness.js";
+import { eventually, findChromium, openPage, openStand, type Reader, type Stand } from "./harness.js";
 import { fitsAtEveryWidth, untranslated } from "./widths.js";
 
 jest.setTimeout(90_000);
@@ -32,19 +32,6 @@ interface Told {
   readonly promptIds: readonly number[];
   readonly ids: readonly number[];
   readonly text: string;
-}
-
-/** The page draws when its turn comes. */
-async function eventually(check: () => Promise<void>): Promise<void> {
-  const end = performance.now() + 20_000;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      if (performance.now() > end) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
 }
 
 withBrowser("the chapter Write", () => {
@@ -148,9 +135,8 @@ withBrowser("the chapter Write", () => {
       const told = await inTerminal(reader, ".", PROMPT, folder);
       await textIs(reader, [...told.promptIds, ...told.ids]);
       await press(reader, "Edit the text");
-      expect(await page.locator(".beginning textarea").inputValue()).toBe(
-        `${PROMPT}${told.text}`.replaceAll("\r", "\n"),
-      );
+      const whole = `${PROMPT}${told.text}`.replaceAll("\r", "\n");
+      await eventually(async () => expect(await page.locator(".beginning textarea").inputValue()).toBe(whole));
     }));
 
   test.each([
