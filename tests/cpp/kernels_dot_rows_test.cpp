@@ -95,7 +95,27 @@ TEST(dot_rows, each_is_the_product_of_row_and_query_at_every_depth) {
     check_dots(6, depth, random);
     check_int8_dots(6, depth, random);
   }
-  for (const Index depth : {255, 256, 257, 263, 512, 1031}) check_int8_dots(5, depth, random);
+  for (const Index depth : {255, 256, 257, 263, 512, 1031}) {
+    check_dots(5, depth, random);
+    check_int8_dots(5, depth, random);
+  }
+}
+
+TEST(dot_rows, R15_a_row_gives_the_same_bits_whichever_rows_are_beside_it) {
+  Random random(7);
+  constexpr Index depth = 8 * simd::lanes + 3;
+  constexpr Index row_count = 9;
+  Unaligned rows(random.vector(row_count * depth));
+  const std::vector<float> query = random.vector(depth);
+  float all[row_count];
+  kernels::dot_rows(rows.data(), depth, row_count, query.data(), depth, all);
+  for (Index first = 0; first < row_count; ++first) {
+    for (Index count = 1; first + count <= row_count; ++count) {
+      float some[row_count];
+      kernels::dot_rows(rows.data() + first * depth, depth, count, query.data(), depth, some);
+      for (Index row = 0; row < count; ++row) ASSERT_TRUE(same_bits(some[row], all[first + row]));
+    }
+  }
 }
 
 TEST(dot_rows, the_largest_int8_products_do_not_overflow) {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { readAttention } from "lookback/view";
 import { csvOf, htmlOf } from "../../dist/view/map/export.js";
-import { faded, marginalsOf, sharesOf } from "../../dist/view/map/filter.js";
+import { barsOf, faded, marginalsOf, sharesOf } from "../../dist/view/map/filter.js";
 import { layoutMap, tickStep } from "../../dist/view/map/layout.js";
 import { type Pooling, Pyramid } from "../../dist/view/map/pyramid.js";
 import { Shades } from "../../dist/view/map/shades.js";
@@ -127,6 +127,9 @@ describe("filters", () => {
     expect(sharesOf(Float64Array.of(0.9, 1, 1))).toEqual(Float64Array.of(0.9, 1, 1));
     expect(sharesOf(Float64Array.of(0, 0))).toBeNull();
     expect(sharesOf(Float64Array.of(3))).toEqual(Float64Array.of(1));
+    const causal = Float32Array.of(1, 0, 0.5, 0.5);
+    expect(barsOf(marginalsOf(causal, 2, 2, "mean"))).toEqual({ queries: null, keys: Float64Array.of(1, 1 / 3) });
+    expect(barsOf(marginalsOf(Float32Array.of(0.5, 0.5, 0.5, 0.5), 2, 2, "mean"))).toBeNull();
   });
 });
 
@@ -262,7 +265,7 @@ describe("exports", () => {
       matrix,
       shown: matrix,
       shades,
-      marginals: null,
+      bars: null,
       look: LOOK,
       title: "A & B",
       numbers: true,
@@ -295,6 +298,13 @@ describe("exports", () => {
     expect(layout.frame.fit).toBeLessThan(12);
     expect(layout.left).toBeGreaterThanOrEqual("299".length * 7);
     expect(layout.keyLabel).toBe("299".length * 7);
+  });
+
+  test("words that find no room because they lean leave it to numbers, which are not cut", () => {
+    const layout = layoutMap(letters(120, "ab"), 24 + 120 * 12 + 2, 2000, 1, (text) => text.length * 7, false);
+    expect(layout.frame.fit).toBeLessThan(12);
+    expect(layout.keyLabel).toBe("119".length * 7);
+    expect(layout.left).toBeGreaterThanOrEqual("119".length * 7);
   });
 
   test("single characters stand upright in cells that are hardly wider; words that would touch lean", () => {

@@ -26,7 +26,7 @@ constexpr Index strip_width = 64;
 constexpr Index part_batches = 32 * chains;
 
 /// lane_sums[row] over the whole batches of d, for neighbours that share each load of the query: `row_count` is a multiple of Neighbours.
-/// Rows are read one after the other: prefetchers follow memory that is read in its order.
+/// Pairs follow each other in their order, which prefetchers follow.
 template <int Neighbours>
 [[gnu::noinline]] void dot_whole(const float* rows, Index row_stride, Index row_count, const float* query, Index whole,
                                  float* lane_sums) noexcept {
@@ -144,7 +144,7 @@ template <int RowCount>
   for (; row < row_count; ++row) out[row] = simd::sum_of_lanes(simd::load(lane_sums + row * simd::lanes));
 }
 
-/// sums[c] += Σ weights[row] · rows[row][c] in the order of rows, Neighbours of them at once: `row_count` is a multiple. Whole steps of columns.
+/// sums[c] += Σ weights[row] · rows[row][c] in the order of rows, Neighbours of them at once: `row_count` is a multiple of it. Whole steps of columns.
 template <int Neighbours>
 [[gnu::noinline]] void accumulate_whole(const float* rows, Index row_stride, Index row_count, const float* weights,
                                         Index whole, float* sums) noexcept {

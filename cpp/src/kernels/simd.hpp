@@ -293,7 +293,8 @@ inline bool any_nan(Batch value) noexcept { return !xsimd::all(value == value); 
 inline BatchInt bits_of(Batch value) noexcept { return xsimd::bitwise_cast<std::int32_t>(value); }
 inline Batch float_of_bits(BatchInt bits) noexcept { return xsimd::bitwise_cast<float>(bits); }
 
-/// Replaces the lanes × lanes matrix whose rows are given by its transpose.
+/// Replaces the lanes × lanes matrix whose rows are given by its transpose. Loops that fill and empty it must be unrolled: what is indexed by
+/// a variable lives in memory.
 inline void transpose(Batch* rows) noexcept { xsimd::transpose(rows, rows + lanes); }
 
 /// Whether multiply-add rounds once here: (1 + 2⁻¹²)² − 1 − 2⁻¹¹ is 2⁻²⁴ fused and 0 unfused. Opaque, so that it runs.

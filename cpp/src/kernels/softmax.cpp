@@ -26,7 +26,7 @@ constexpr Index chunk_keys = 32;
   }
 }
 
-/// The second half. Returns `sum` and what the scores have become.
+/// The second half. Returns `sum` with what the scores have become added to it.
 [[gnu::always_inline]] inline Batch raise_scores(float* score, Index key_count, const Exponential& exponential,
                                                  const float* shifted, Batch sum) noexcept {
 #pragma clang loop unroll(disable)
@@ -62,9 +62,9 @@ constexpr Index chunk_keys = 32;
   const Exponential exponential(exponential_coefficients());
   const Batch lowest = simd::splat(-std::numeric_limits<float>::infinity());
   alignas(64) float shifted[chunk_keys * simd::lanes];
-  for (Index half = 0; half < panel_width; half += simd::lanes) {
-    const Batch old_maximum = simd::load(row_maximum + half);
-    const Batch maximum = simd::max_keeping(old_maximum, simd::load(block_maximum + half));
+  for (Index lane = 0; lane < panel_width; lane += simd::lanes) {
+    const Batch old_maximum = simd::load(row_maximum + lane);
+    const Batch maximum = simd::max_keeping(old_maximum, simd::load(block_maximum + lane));
     // −∞ − −∞ would be NaN: rows that have seen nothing yet subtract 0 instead.
     const Batch subtrahend = simd::select(maximum == lowest, simd::splat(0.0F), maximum);
     const Batch factor = exponential(old_maximum - subtrahend);
@@ -72,13 +72,13 @@ constexpr Index chunk_keys = 32;
     // In two halves: a chain of all instructions is so long that the processor's queues fill before it can begin enough of them.
     for (Index done = 0; done < key_count; done += chunk_keys) {
       const Index count = key_count - done < chunk_keys ? key_count - done : chunk_keys;
-      float* score = scores + done * tile_queries + half;
+      float* score = scores + done * tile_queries + lane;
       reduce_scores(score, count, subtrahend, exponential, shifted);
       sum = raise_scores(score, count, exponential, shifted, sum);
     }
-    simd::store(row_sum + half, simd::madd(simd::load(row_sum + half), factor, sum));
-    simd::store(row_maximum + half, maximum);
-    simd::store(correction + half, factor);
+    simd::store(row_sum + lane, simd::madd(simd::load(row_sum + lane), factor, sum));
+    simd::store(row_maximum + lane, maximum);
+    simd::store(correction + lane, factor);
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // A panel of a weight, [depth][panel_width], written from a part of it that lies elsewhere: `span` is [length][panel_width], and only its
-// lanes [from, to) are written. int8 panels are those of int8_tile.hpp: `group` points to one of their groups.
+// lanes [from, to) are written; read_ahead only reads. int8 panels are those of int8_tile.hpp: `group` points to one of their groups.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace lookback::kernels {
 
-/// Brings a panel [length][panel_width] into the cache. Its lines then come one after the other, where the first rows that met it would wait
+/// Brings a panel [length][panel_width] into the cache, but for up to three lines at its end. Its lines then come one after the other, where the first rows that met it would wait
 /// for each of them.
 void read_ahead(const float* panel, Index length) noexcept;
 

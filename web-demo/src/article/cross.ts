@@ -4,6 +4,7 @@ import { h } from "../view/dom";
 import { FigureView } from "../view/figure";
 import { formatPercent } from "../view/format";
 import { softmaxParts } from "../view/inspector";
+import { operators } from "../view/symbols";
 import type { Section } from "./app";
 import { articleSection, sentenceField } from "./parts";
 
@@ -58,7 +59,7 @@ export const cross: Section = {
               scale: "weight",
               marked: (row, col) => col > row && at(story.weights, row, col) > 0,
             },
-            { operator: "" },
+            { operator: operators.none },
             {
               id: "cross",
               name: c.crossName,

@@ -16,7 +16,7 @@ function headsModel(t: App["t"], story: Story, multi: MultiHead): FigureModel {
   return {
     cell: 44,
     items: multi.weights.flatMap((weights, index) => [
-      ...(index > 0 ? [{ operator: operators.none, room: 40 }] : []),
+      ...(index > 0 ? [{ operator: operators.none }] : []),
       {
         id: `head-${index + 1}`,
         name: t.heads.weights(index + 1),

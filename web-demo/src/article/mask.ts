@@ -3,7 +3,7 @@ import { leaksOf, type Story } from "../engine/story";
 import { h } from "../view/dom";
 import { type CellRef, type FigureModel, FigureView } from "../view/figure";
 import { formatNumber, formatPercent } from "../view/format";
-import { type Explanation, type Part, result, softmaxParts, text, value } from "../view/inspector";
+import { type Explanation, equals, type Part, result, softmaxParts, text, value } from "../view/inspector";
 import { operators, symbols } from "../view/symbols";
 import type { App, Results, Section } from "./app";
 import { cheaterPanel } from "./cheater";
@@ -51,7 +51,7 @@ function explain(t: App["t"], story: Story, { matrix, row, col }: CellRef): Expl
     return done(sentence, [result(bias, "m")], bias, [{ matrix: "a", row, col }]);
   }
   if (matrix === "masked") {
-    const parts = [value(scaled, "s"), text("+"), value(bias, "m"), text("="), result(masked, "m")];
+    const parts = [value(scaled, "s"), text("+"), value(bias, "m"), equals(result(masked, "m"))];
     return done(m.maskedCell(query, key), parts, masked, [
       { matrix: "s", row, col },
       { matrix: "m", row, col },

@@ -38,6 +38,8 @@ export interface FigureContext {
 }
 
 const OPERATOR_ROOM = 58;
+/** As figures.css has it. */
+const EMPTY_ROOM = 40;
 let figures = 0;
 
 export class FigureView {
@@ -109,7 +111,7 @@ export class FigureView {
     const rooms = model.items.flatMap((item, index) => {
       if (!("id" in item)) return [];
       const before = model.items[index - 1];
-      return [before && !("id" in before) ? (before.room ?? OPERATOR_ROOM) : 0];
+      return [before && !("id" in before) ? (before.room ?? (before.operator === "" ? EMPTY_ROOM : OPERATOR_ROOM)) : 0];
     });
     const { cell: size, stacked } = fitMatrices(measures, this.#width, rooms, model.cell);
     this.#stage.classList.toggle("stacked", stacked);

@@ -30,8 +30,8 @@ export const text = (value: string): Part => ({ kind: "text", text: value });
 export const value = (number: number, tone: Tone): Part => ({ kind: "value", value: number, tone });
 export const result = (number: number, tone: Tone): Part => ({ kind: "value", value: number, tone, result: true });
 
-/** What a line must not break away from its sign. */
-const equals = (total: Part): Part => ({ kind: "call", parts: [text("= "), total] });
+/** A result and its sign, which a line must not part. */
+export const equals = (total: Part): Part => ({ kind: "call", parts: [text("= "), total] });
 
 /** a₁·b₁ + a₂·b₂ + … = the cell's own number. */
 export function dotProduct(

@@ -3,7 +3,7 @@ import type { Attention } from "../data.js";
 import { formatNumber } from "../format.js";
 import type { Look } from "../styles.js";
 import { runsRightToLeft, type Token } from "../tokens.js";
-import { type Marginals, sharesOf } from "./filter.js";
+import type { Bars } from "./filter.js";
 import {
   boldFont,
   LABEL_PITCH,
@@ -55,7 +55,7 @@ export function drawMap(context: Context, picture: Picture, scene: Scene, patien
   context.lineWidth = 1;
   context.strokeRect(left - 0.5, top - 0.5, frame.width + 1, frame.height + 1);
   drawLabels(context, picture.attention, layout, view, look);
-  if (picture.marginals) drawMarginals(context, picture.marginals, layout, view, look);
+  if (picture.bars) drawBars(context, picture.bars, layout, view, look);
   context.restore();
   return complete;
 }
@@ -189,22 +189,22 @@ function drawLabels(context: Context, attention: Attention, layout: Layout, view
 /** Column labels stand upright where all of them have room. */
 export const isSlanted = (layout: Layout, view: View): boolean => layout.keyLabel > view.cell - layout.keyGap;
 
-function drawMarginals(context: Context, marginals: Marginals, layout: Layout, view: View, look: Look): void {
+function drawBars(context: Context, bars: Bars, layout: Layout, view: View, look: Look): void {
   const { left, top, frame } = layout;
   const { rows, columns } = seen(frame, view);
   const length = STRIP - 2;
   context.fillStyle = look.muted;
   context.globalAlpha = 0.55;
-  drawBars(
-    sharesOf(marginals.queries),
+  drawStrip(
+    bars.queries,
     rows,
     (index) => boxOf(frame, view, { query: index, key: 0 }).y,
     view.cell * frame.aspect,
     frame.height,
     (at, size, share) => context.fillRect(left + frame.width + STRIP_GAP, top + at, share * length, size),
   );
-  drawBars(
-    sharesOf(marginals.keys),
+  drawStrip(
+    bars.keys,
     columns,
     (index) => boxOf(frame, view, { query: 0, key: index }).x,
     view.cell,
@@ -214,7 +214,7 @@ function drawMarginals(context: Context, marginals: Marginals, layout: Layout, v
 }
 
 /** Bars of a strip; where several share a pixel the longest is seen. */
-function drawBars(
+function drawStrip(
   shares: Float64Array | null,
   [from, to]: readonly [number, number],
   placeOf: (index: number) => number,

@@ -187,7 +187,7 @@ export class AttentionMap extends ScaledElement {
     const context = h("canvas").getContext("2d")!;
     context.font = boldFont(source.look.font);
     const measure = (text: string) => context.measureText(text).width;
-    const layout = layoutMap(source.attention, EXPORT_ROOM, EXPORT_ROOM, 1, measure, source.marginals !== null);
+    const layout = layoutMap(source.attention, EXPORT_ROOM, EXPORT_ROOM, 1, measure, source.bars !== null);
     return svgOf(source, layout, () => pictureOfWhole(this.#picture!.tiles));
   }
 
@@ -234,7 +234,7 @@ export class AttentionMap extends ScaledElement {
       density: window.devicePixelRatio || 1,
       numbers: this.numbers,
     });
-    const bars = picture.marginals && settings.marginals !== "none" ? [words.bars(words[settings.marginals])] : [];
+    const bars = picture.bars && settings.marginals !== "none" ? [words.bars(words[settings.marginals])] : [];
     const more = [...(this.valueWeighted ? [words.weighted] : []), ...bars];
     showLegend(this.#legend, picture.shades, this.#maskedLook(picture), words, more);
     this.#tell();

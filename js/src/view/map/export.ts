@@ -4,7 +4,7 @@ import { escaped } from "../dom.js";
 import { formatNumber } from "../format.js";
 import type { Look } from "../styles.js";
 import { runsRightToLeft, type Token } from "../tokens.js";
-import { type Marginals, sharesOf } from "./filter.js";
+import type { Bars } from "./filter.js";
 import { LABEL_SIZE, type Layout, numbered, STRIP, STRIP_GAP, tickStep } from "./layout.js";
 import type { Shades } from "./shades.js";
 
@@ -13,7 +13,7 @@ export interface ExportSource {
   readonly matrix: Float32Array;
   readonly shown: Float32Array;
   readonly shades: Shades;
-  readonly marginals: Marginals | null;
+  readonly bars: Bars | null;
   readonly look: Look;
   /** What it is called. */
   readonly title: string;
@@ -116,18 +116,18 @@ function svgLabels({ attention, look }: ExportSource, { frame, left, top, slante
   return `<g fill="${look.muted}" font-size="${LABEL_SIZE}" font-weight="500">${texts.join("")}</g>`;
 }
 
-function svgMarginals({ marginals, look }: ExportSource, { frame, left, top }: Layout): string {
-  if (!marginals) return "";
+function svgBars({ bars, look }: ExportSource, { frame, left, top }: Layout): string {
+  if (!bars) return "";
   const { fit, aspect } = frame;
   const height = fit * aspect;
   const gap = fit >= 6 ? 0.5 : 0;
   const rows = Array.from(
-    sharesOf(marginals.queries) ?? [],
+    bars.queries ?? [],
     (share, query) =>
       `<rect x="${at(left + frame.width + STRIP_GAP)}" y="${at(top + query * height + gap)}" width="${at(share * (STRIP - 2))}" height="${at(height - 2 * gap)}"/>`,
   );
   const columns = Array.from(
-    sharesOf(marginals.keys) ?? [],
+    bars.keys ?? [],
     (share, key) =>
       `<rect x="${at(left + key * fit + gap)}" y="${at(top + frame.height + STRIP_GAP)}" width="${at(fit - 2 * gap)}" height="${at(share * (STRIP - 2))}"/>`,
   );
@@ -150,7 +150,7 @@ export function svgOf(source: ExportSource, layout: Layout, picture: () => strin
     `<rect width="${width}" height="${height}" fill="${look.paper}"/>`,
     `<g transform="translate(${at(left)} ${at(top)})">${cells}</g>`,
     svgLabels(source, layout),
-    svgMarginals(source, layout),
+    svgBars(source, layout),
     "</svg>",
   ].join("\n");
 }

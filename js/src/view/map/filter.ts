@@ -86,6 +86,18 @@ export function sharesOf(values: Float64Array): Float64Array | null {
   return most === 0 || (sizes.length > 1 && least >= (1 - SAME) * most) ? null : sizes.map((size) => size / most);
 }
 
+/** What is drawn beside a matrix; null where an axis says nothing. */
+export interface Bars {
+  readonly queries: Float64Array | null;
+  readonly keys: Float64Array | null;
+}
+
+/** null: neither axis says anything. */
+export function barsOf(marginals: Marginals): Bars | null {
+  const [queries, keys] = [sharesOf(marginals.queries), sharesOf(marginals.keys)];
+  return queries || keys ? { queries, keys } : null;
+}
+
 /** The number with the strongest colour: the largest weight, or the score farthest from 0. */
 export function extentOf(matrix: Float32Array): number {
   let extent = 0;

@@ -99,7 +99,7 @@ export function layoutMap(
   if (first.fit < LABEL_PITCH || slanted.frame.fit >= LABEL_PITCH) return slanted;
   // Leaning they take room, and then there is none for words.
   const [queries, keys] = [attention.queryTokens, attention.keyTokens].map(numbersOf);
-  return fit(true, Math.max(queryLabel, queries!), Math.max(widestKey, keys!));
+  return fit(true, Math.max(queryLabel, queries!), Math.max(Math.min(widestKey, SPARSE_LABEL), keys!));
 }
 
 const NUMBER = /^\p{Nd}[\p{Nd}\s.,’']*$/u;

@@ -2,7 +2,7 @@
 import type { ColorScale } from "../colours.js";
 import type { Attention, HeadChoice } from "../data.js";
 import type { Look } from "../styles.js";
-import { type Filter, faded, isFiltering, type MarginalKind, type Marginals, marginalsOf } from "./filter.js";
+import { type Bars, barsOf, type Filter, faded, isFiltering, type MarginalKind, marginalsOf } from "./filter.js";
 import { type Pooling, Pyramid } from "./pyramid.js";
 import { type ScaleKind, Shades } from "./shades.js";
 import { Tiles } from "./tiles.js";
@@ -12,7 +12,7 @@ export interface Picture {
   /** The numbers, and the same with those that a filter fades made negative. */
   readonly matrix: Float32Array;
   readonly shown: Float32Array;
-  readonly marginals: Marginals | null;
+  readonly bars: Bars | null;
   /** Whether any cell is. */
   readonly isMasked: boolean;
   readonly shades: Shades;
@@ -50,6 +50,6 @@ export function makePicture(attention: Attention, settings: PictureSettings): Pi
     shades,
     tiles: new Tiles(pyramid, shades),
     isMasked: matrix.includes(shades.maskedValue),
-    marginals: marginals === "none" || kind === "scores" ? null : marginalsOf(matrix, rows, columns, marginals),
+    bars: marginals === "none" || kind === "scores" ? null : barsOf(marginalsOf(matrix, rows, columns, marginals)),
   };
 }

@@ -151,13 +151,13 @@ export class Stage {
   }
 
   /** Lays the parts out where sizes have changed; what was zoomed in to stays in sight. */
-  #arrange({ attention, marginals }: Picture, { room, height, density, look }: StageSettings): void {
-    const laidOut = JSON.stringify([room, density, height, marginals !== null, look.font]);
+  #arrange({ attention, bars }: Picture, { room, height, density, look }: StageSettings): void {
+    const laidOut = JSON.stringify([room, density, height, bars !== null, look.font]);
     if (room <= 0 || (this.#layoutOf === attention && laidOut === this.#laidOut)) return;
     const context = this.#base.getContext("2d")!;
     context.font = boldFont(look.font);
     const measure = (text: string) => context.measureText(text).width;
-    const layout = layoutMap(attention, room, height, density, measure, marginals !== null);
+    const layout = layoutMap(attention, room, height, density, measure, bars !== null);
     const kept = this.#layout && this.#layoutOf === attention && !isWhole(this.#layout.frame, this.#view);
     this.#layout = layout;
     this.#layoutOf = attention;

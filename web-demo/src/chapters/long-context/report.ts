@@ -198,7 +198,7 @@ export class Report {
     const middle = Math.min(at, reach);
     return list.flatMap((token, index) => {
       // What closes a sentence that is not shown.
-      if (index === 0 && index !== middle && !/[\p{L}\p{N}]/u.test(token)) return [];
+      if (index === 0 && index !== middle && !/[\p{L}\p{N}“‘(]/u.test(token)) return [];
       const spaced = index > 0 && /^[\p{L}\p{N}“‘(]/u.test(token) && !/^\p{Script=Han}/u.test(token);
       const word = index === middle ? h("mark", {}, token) : token;
       return spaced ? [" ", word] : [word];
@@ -227,16 +227,16 @@ export class Report {
           h("h3", {}, this.#t.heads[head].name),
           items.length === 0
             ? h("p", {}, this.#t.nothing)
-            : h("ol", {}, ...items.map((item) => this.#look(item, items[0]?.weight ?? 1))),
+            : h("ol", {}, ...items.map((item) => this.#look(item, items[0]!.weight))),
         );
       }),
     );
   }
 
-  /** Its bar is as long as the largest of the list would be, times its share of that. */
+  /** The bar is the weight as a share of the list's largest. */
   #look({ key, weight }: { key: number; weight: number }, largest: number): HTMLElement {
     const share = h("i", { "aria-hidden": "true" });
-    share.style.setProperty("--share", String(weight / (largest || 1)));
+    share.style.setProperty("--share", String(largest > 0 ? weight / largest : 0));
     return h(
       "li",
       {},

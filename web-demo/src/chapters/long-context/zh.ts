@@ -37,7 +37,7 @@ export const zh: LongContextMessages = {
     pairs: "看过的词对",
     weights: "全部权重需要",
     results: "留下的结果占用",
-    wasm: "Worker 的 wasm 内存",
+    wasm: "Worker 的内存",
   },
   share: (times) => `是全部权重的 1/${times}`,
   milliseconds: (ms) => `${ms} 毫秒`,

@@ -56,7 +56,9 @@ export class TokenView {
     return token.text.replaceAll("\n", "⏎").trim() || (token.text === "" ? text.part : "␣");
   }
 
+  /** With signs for what cannot be seen, those of the package's views. */
   #label({ text }: { text: string }): string {
+    if (text.trim() === "") return text.replaceAll("\n", "⏎").replaceAll(" ", "␣");
     return text.replaceAll("\n", "⏎").replace(/^ | $/g, "·");
   }
 
