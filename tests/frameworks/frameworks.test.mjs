@@ -91,9 +91,10 @@ for (const name of /** @type {const} */ (["react", "svelte"])) {
       }
       await page.locator("attention-map .surface").focus();
       for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "Enter"]) await page.keyboard.press(key);
-      const chosen = await page.locator("#chosen").textContent();
       const weight = expected(1)[1]?.[1];
-      assert.equal(chosen, `the → the: ${weight}`);
+      // A framework draws when its turn comes.
+      await page.locator("#chosen", { hasText: "→" }).waitFor();
+      assert.equal(await page.locator("#chosen").textContent(), `the → the: ${weight}`);
       assert.deepEqual(complaints, []);
     } finally {
       await page.close();

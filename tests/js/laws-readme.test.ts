@@ -21,7 +21,8 @@ const MODEL_FILE = /\b(stories260K|tok512)\.bin\b/g;
 function run(args: readonly string[]): { stdout: string; stderr: string } {
   const { FORCE_COLOR: _f, NODE_OPTIONS: _o, ...env } = process.env;
   // In this folder the package's own name leads to what it exports.
-  const options = { cwd: ROOT, env: { ...env, NO_COLOR: "1", COLUMNS: "100" }, encoding: "utf8" } as const;
+  const terminal = { NO_COLOR: "1", COLUMNS: "100", TERM: "xterm" };
+  const options = { cwd: ROOT, env: { ...env, ...terminal }, encoding: "utf8" } as const;
   const { stdout, stderr } = spawnSync(process.execPath, args, options);
   // Node 22 remarks that require() of an ES module is new to it.
   return { stdout, stderr: stderr.replace(/^.*(ExperimentalWarning|--trace-warnings).*\n/gm, "") };
