@@ -10,7 +10,9 @@ namespace {
 using simd::Batch;
 using simd::BatchInt;
 
-/// Rows whose sums of lanes wait to be added up, four rows at once.
+/// Rows whose sums of lanes wait to be added up, four rows at once: few, since what is stored between reads holds up those that follow.
+constexpr Index waiting_rows = 16;
+/// Rows of int8 values whose weights share a scale, at most.
 constexpr Index chunk_rows = 256;
 /// Columns that a row gives at once.
 constexpr Index step = 2 * simd::lanes;
@@ -25,60 +27,69 @@ constexpr Index strip_width = 64;
 /// Batches of d that a row's chains take before they join the total: as in row_tile.cpp, errors do not grow with the depth.
 constexpr Index part_batches = 32 * chains;
 
-/// lane_sums[row] over the whole batches of d, for neighbours that share each load of the query: `row_count` is a multiple of Neighbours.
-/// Pairs follow each other in their order, which prefetchers follow.
+/// One part of d, whole batches: the sums of each row's lanes are written, or added, to lane_sums. Neighbours share each load of the query:
+/// `row_count` is a multiple of their number. They follow each other in their order, which prefetchers follow.
 template <int Neighbours>
-[[gnu::noinline]] void dot_whole(const float* rows, Index row_stride, Index row_count, const float* query, Index whole,
-                                 float* lane_sums) noexcept {
+[[gnu::noinline]] void dot_part(const float* rows, Index row_stride, Index row_count, const float* query, Index whole,
+                                bool add, float* lane_sums) noexcept {
   constexpr Index stride = chains * simd::lanes;
-  const float* row[Neighbours];
-#pragma clang loop unroll(full)
-  for (int r = 0; r < Neighbours; ++r) row[r] = rows + r * row_stride;
+  const Index strides = whole / stride * stride;
 #pragma clang loop unroll(disable)
   for (Index done = 0; done < row_count; done += Neighbours) {
-    Batch total[Neighbours];
+    Batch sum[Neighbours][chains];
 #pragma clang loop unroll(full)
-    for (int r = 0; r < Neighbours; ++r) total[r] = simd::splat(0.0F);
-    for (Index d = 0; d < whole;) {
-      Batch sum[Neighbours][chains];
-#pragma clang loop unroll(full)
-      for (int i = 0; i < Neighbours * chains; ++i) sum[i / chains][i % chains] = simd::splat(0.0F);
-      const Index end = std::min(whole, d + part_batches * simd::lanes);
+    for (int i = 0; i < Neighbours * chains; ++i) sum[i / chains][i % chains] = simd::splat(0.0F);
+    Index d = 0;
 #pragma clang loop unroll(disable)
-      for (; d + stride <= end; d += stride) {
-        const float* factors = query + d;
-        simd::pin(factors);
-        const float* at[Neighbours];
+    for (; d < strides; d += stride) {
+      const float* factors = query + d;
+      simd::pin(factors);
+      const float* at[Neighbours];
 #pragma clang loop unroll(full)
-        for (int r = 0; r < Neighbours; ++r) {
-          at[r] = row[r] + d;
-          simd::pin(at[r]);
-        }
-#pragma clang loop unroll(full)
-        for (int n = 0; n < chains; ++n) {
-          const Batch factor = simd::load(factors + n * simd::lanes);
-#pragma clang loop unroll(full)
-          for (int r = 0; r < Neighbours; ++r) {
-            sum[r][n] = simd::madd(simd::load(at[r] + n * simd::lanes), factor, sum[r][n]);
-          }
-        }
-      }
-#pragma clang loop unroll(disable)
-      for (; d < end; d += simd::lanes) {
-#pragma clang loop unroll(full)
-        for (int r = 0; r < Neighbours; ++r) {
-          sum[r][0] = simd::madd(simd::load(row[r] + d), simd::load(query + d), sum[r][0]);
-        }
+      for (int r = 0; r < Neighbours; ++r) {
+        at[r] = rows + r * row_stride + d;
+        simd::pin(at[r]);
       }
 #pragma clang loop unroll(full)
-      for (int r = 0; r < Neighbours; ++r) total[r] += (sum[r][0] + sum[r][1]) + (sum[r][2] + sum[r][3]);
+      for (int n = 0; n < chains; ++n) {
+        const Batch factor = simd::load(factors + n * simd::lanes);
+#pragma clang loop unroll(full)
+        for (int r = 0; r < Neighbours; ++r) {
+          sum[r][n] = simd::madd(simd::load(at[r] + n * simd::lanes), factor, sum[r][n]);
+        }
+      }
+    }
+#pragma clang loop unroll(disable)
+    for (; d < whole; d += simd::lanes) {
+#pragma clang loop unroll(full)
+      for (int r = 0; r < Neighbours; ++r) {
+        sum[r][0] = simd::madd(simd::load(rows + r * row_stride + d), simd::load(query + d), sum[r][0]);
+      }
     }
 #pragma clang loop unroll(full)
     for (int r = 0; r < Neighbours; ++r) {
-      simd::store(lane_sums + (done + r) * simd::lanes, total[r]);
-      row[r] += Neighbours * row_stride;
+      float* target = lane_sums + (done + r) * simd::lanes;
+      const Batch total = (sum[r][0] + sum[r][1]) + (sum[r][2] + sum[r][3]);
+      simd::store(target, add ? simd::load(target) + total : total);
     }
+    rows += Neighbours * row_stride;
   }
+}
+
+/// lane_sums[row] over the whole batches of d.
+void dot_whole(const float* rows, Index row_stride, Index row_count, const float* query, Index whole,
+               float* lane_sums) noexcept {
+  const Index paired = row_count / 2 * 2;
+  Index d = 0;
+  do {
+    const Index count = std::min(part_batches * simd::lanes, whole - d);
+    if (paired > 0) dot_part<2>(rows + d, row_stride, paired, query + d, count, d > 0, lane_sums);
+    if (paired < row_count) {
+      dot_part<1>(rows + paired * row_stride + d, row_stride, 1, query + d, count, d > 0,
+                  lane_sums + paired * simd::lanes);
+    }
+    d += count;
+  } while (d < whole);
 }
 
 /// The same for RowCount int8 rows and an int16 query, group by group of int8_query_group.
@@ -227,15 +238,11 @@ template <int Pairs>
 
 void dot_rows(const float* rows, Index row_stride, Index row_count, const float* query, Index depth,
               float* out) noexcept {
-  alignas(64) float lane_sums[chunk_rows * simd::lanes];
+  alignas(64) float lane_sums[waiting_rows * simd::lanes];
   const Index whole = depth / simd::lanes * simd::lanes;
-  for (Index done = 0; done < row_count; done += chunk_rows) {
-    const Index count = std::min(chunk_rows, row_count - done);
-    const float* first = rows + done * row_stride;
-    const Index paired = count / 2 * 2;
-    dot_whole<2>(first, row_stride, paired, query, whole, lane_sums);
-    dot_whole<1>(first + paired * row_stride, row_stride, count - paired, query, whole,
-                 lane_sums + paired * simd::lanes);
+  for (Index done = 0; done < row_count; done += waiting_rows) {
+    const Index count = std::min(waiting_rows, row_count - done);
+    dot_whole(rows + done * row_stride, row_stride, count, query, whole, lane_sums);
     add_lanes(lane_sums, count, out + done);
   }
   if (whole == depth) return;
@@ -246,11 +253,11 @@ void dot_rows(const float* rows, Index row_stride, Index row_count, const float*
 
 void dot_rows_int8(const std::int8_t* rows, const float* scales, Index row_stride, Index row_count,
                    const std::int16_t* query, const float* query_scales, Index depth, float* out) noexcept {
-  alignas(64) float lane_sums[chunk_rows * simd::lanes];
+  alignas(64) float lane_sums[waiting_rows * simd::lanes];
   const Index whole = depth / step * step;
-  for (Index done = 0; done < row_count; done += chunk_rows) {
+  for (Index done = 0; done < row_count; done += waiting_rows) {
     const std::int8_t* first = rows + done * row_stride;
-    const Index count = std::min(chunk_rows, row_count - done);
+    const Index count = std::min(waiting_rows, row_count - done);
     const auto dot = [&]<Index RowCount>(Index row) {
       dot_int8_group<RowCount>(first + row * row_stride, row_stride, query, query_scales, whole,
                                lane_sums + row * simd::lanes);
@@ -278,20 +285,24 @@ void correct_and_add(float* out, Index count, float correction, const float* sum
 void accumulate_rows(const float* rows, Index row_stride, Index row_count, const float* weights,
                      const std::uint8_t* visible, Index column_count, float* sums) noexcept {
   const Index whole = column_count / step * step;
-  const auto seen = [&](Index row) { return visible == nullptr || visible[row] != 0; };
+  const auto seen = [&](Index row) { return visible[row] != 0; };
   for (Index from = 0; from < row_count;) {
-    Index to = from;
+    Index to = visible == nullptr ? row_count : from;
     while (to < row_count && seen(to)) ++to;
     const Index paired = from + (to - from) / 2 * 2;
-    accumulate_whole<2>(rows + from * row_stride, row_stride, paired - from, weights + from, whole, sums);
-    accumulate_whole<1>(rows + paired * row_stride, row_stride, to - paired, weights + paired, whole, sums);
-    for (Index row = from; row < to; ++row) {
+    if (from < paired) {
+      accumulate_whole<2>(rows + from * row_stride, row_stride, paired - from, weights + from, whole, sums);
+    }
+    if (paired < to) {
+      accumulate_whole<1>(rows + paired * row_stride, row_stride, to - paired, weights + paired, whole, sums);
+    }
+    for (Index row = from; whole < column_count && row < to; ++row) {
       for (Index column = whole; column < column_count; ++column) {
         sums[column] += weights[row] * rows[row * row_stride + column];
       }
     }
     from = to;
-    while (from < row_count && !seen(from)) ++from;
+    while (from < row_count && !seen(from)) ++from;  // only where some are hidden
   }
 }
 
