@@ -99,6 +99,24 @@ TEST(linear, R15_the_bits_of_a_row_do_not_depend_on_how_many_rows_there_are) {
   }
 }
 
+TEST(linear, R15_nor_on_how_the_weights_of_a_layer_that_no_cache_nearby_holds_are_read) {
+  Random random(14);
+  const Index inputs = 1030;
+  const Index outputs = 1099;  // more than 1 MiB of int8
+  const std::vector<float> values = random.vector(inputs * outputs);
+  const std::vector<float> input = random.vector(4 * inputs);
+  for (const LinearFormat format : all_formats()) {
+    const PackedWeight weight(values, inputs, outputs, format);
+    ASSERT_GT(packed_linear_bytes(inputs, outputs, format), 0x1p20);
+    const std::vector<float> together = forward(weight.layer(), input);
+    for (const Index count : {1, 2, 3}) {
+      const std::vector<float> some(input.end() - count * inputs, input.end());
+      const std::vector<float> expected(together.end() - count * outputs, together.end());
+      ASSERT_TRUE(all_same_bits(forward(weight.layer(), some), expected)) << name_of(format) << ": " << count;
+    }
+  }
+}
+
 TEST(linear, is_close_to_the_float64_reference) {
   Random random(5);
   const std::vector<float> weight = random.vector(64 * 20);

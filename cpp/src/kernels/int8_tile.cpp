@@ -184,15 +184,26 @@ void multiply_int8_rows(const std::int16_t* rows, const float* row_scales, Index
   }
 }
 
-void multiply_row_int8(const std::int16_t* row, const float* row_scales, const std::int8_t* panels, Index panel_count,
-                       Index depth, Index group, const float* initial, float* out) noexcept {
-  Operands<1, side_by_side> operands{{row}, {row_scales}, {}, {out}};
+namespace {
+
+template <int Panels>
+void multiply_panels(const std::int16_t* row, const float* row_scales, const std::int8_t* panels, Index panel_count,
+                     Index depth, Index group, const float* initial, float* out) noexcept {
+  Operands<1, Panels> operands{{row}, {row_scales}, {}, {out}};
 #pragma clang loop unroll(disable)
-  for (Index p = 0; p < side_by_side; ++p) {
+  for (Index p = 0; p < Panels; ++p) {
     operands.panel[p] = panels + (p < panel_count ? p : Index{0}) * int8_panel_bytes(depth, group);
   }
-  std::copy_n(initial, side_by_side_width, out);
+  std::copy_n(initial, Panels * panel_width, out);
   add_panels(operands, depth, group);
+}
+
+}  // namespace
+
+void multiply_row_int8(const std::int16_t* row, const float* row_scales, const std::int8_t* panels, Index panel_count,
+                       Index depth, Index group, const float* initial, float* out) noexcept {
+  const auto multiply = panel_count == 1 ? multiply_panels<1> : multiply_panels<side_by_side>;
+  multiply(row, row_scales, panels, panel_count, depth, group, initial, out);
 }
 
 }  // namespace lookback::kernels

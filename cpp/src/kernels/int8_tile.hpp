@@ -38,7 +38,7 @@ void quantize_inputs(const float* row, Index depth, Index group, std::int16_t* q
 void multiply_int8_rows(const std::int16_t* rows, const float* row_scales, Index row_count, const std::int8_t* panel,
                         Index depth, Index group, const float* initial, float* out, Index out_stride) noexcept;
 
-/// One row of A and 1 … side_by_side panels that follow each other, read side by side as in one_row.hpp; `initial` and `out` as there. The
+/// One row of A and 1 … side_by_side panels that follow each other, read as in one_row.hpp; `initial` and `out` as there. The
 /// bits are those of multiply_int8_rows.
 void multiply_row_int8(const std::int16_t* row, const float* row_scales, const std::int8_t* panels, Index panel_count,
                        Index depth, Index group, const float* initial, float* out) noexcept;

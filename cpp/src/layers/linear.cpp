@@ -22,6 +22,8 @@ using namespace kernels;
 constexpr Index block_rows = 128;
 /// So many rows are done when their weights were read.
 constexpr Index few_rows = 3;
+/// Weights of more bytes come from beyond the second level of the cache: few rows read them in their order, a panel after the other.
+constexpr double near_bytes = 1 << 20;
 constexpr Index alignment = 64;  // bytes
 /// Multiply-adds of an item of work: a few microseconds.
 constexpr double item_cost = 200000;
@@ -110,14 +112,21 @@ private:
   float initial_[panel_width];
 };
 
-/// Outputs [from, to) of a few rows, f16 apart. A row meets panels side by side; the next row then finds them in the cache.
+/// Outputs that a few rows meet at once.
+Index few_rows_width(const PackedLinear& layer) noexcept {
+  return packed_linear_bytes(layer.inputs, layer.outputs, layer.format) <= near_bytes ? side_by_side_width
+                                                                                      : panel_width;
+}
+
+/// Outputs [from, to) of a few rows, f16 apart: the next row finds the panels in the cache.
 void multiply_few_rows(const PackedLinear& layer, const Workspace& workspace, const float* input, Index rows,
                        Index from, Index to, float* output) noexcept {
   const auto [type, group] = layer.format;
   const Index inputs = layer.inputs;
-  for (Index column = from; column < to; column += side_by_side_width) {
+  const Index width = few_rows_width(layer);
+  for (Index column = from; column < to; column += width) {
     const auto* panels = static_cast<const std::uint8_t*>(layer.weight) + panel_offset(inputs, layer.format, column, 0);
-    const Index columns = std::min(side_by_side_width, to - column);
+    const Index columns = std::min(width, to - column);
     const Index count = round_up(columns, panel_width) / panel_width;
     float initial[side_by_side_width] = {};
     if (layer.bias != nullptr) std::copy_n(layer.bias + column, columns, initial);
@@ -156,15 +165,15 @@ void multiply_block(const PackedLinear& layer, const Workspace& parts, const flo
     });
   }
   // Widening f16 takes longer than reading it, so that its panels are widened before they are used.
-  const bool side_by_side_rows = rows <= few_rows && layer.format.type != WeightType::f16 && !add;
-  // An item is as many outputs as are worth taking, whole panels of them; few rows take panels side by side.
+  const bool are_few = rows <= few_rows && layer.format.type != WeightType::f16 && !add;
+  // An item is as many outputs as are worth taking, whole panels of them.
   const Index worth = std::min(static_cast<Index>(item_cost / cost), layer.outputs);
-  const Index width = round_up(std::max<Index>(worth, 1), side_by_side_rows ? side_by_side_width : panel_width);
+  const Index width = round_up(std::max<Index>(worth, 1), are_few ? few_rows_width(layer) : panel_width);
   parallel_for(0, (layer.outputs + width - 1) / width, cost * static_cast<double>(layer.outputs),
                [&](Index item, Index thread) noexcept {
                  const Index from = item * width;
                  const Index to = std::min(layer.outputs, from + width);
-                 if (side_by_side_rows) return multiply_few_rows(layer, parts, input, rows, from, to, output);
+                 if (are_few) return multiply_few_rows(layer, parts, input, rows, from, to, output);
                  Panel panel(layer, parts, input, thread, add);
                  for (Index column = from; column < to; column += panel_width) {
                    panel.select(column);
