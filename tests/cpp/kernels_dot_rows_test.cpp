@@ -103,8 +103,8 @@ TEST(dot_rows, each_is_the_product_of_row_and_query_at_every_depth) {
 
 TEST(dot_rows, R15_a_row_gives_the_same_bits_whichever_rows_are_beside_it) {
   Random random(7);
-  constexpr Index depth = 8 * simd::lanes + 3;
-  constexpr Index row_count = 9;
+  constexpr Index depth = 130 * simd::lanes + 3;  // more than a part
+  constexpr Index row_count = 35;
   Unaligned rows(random.vector(row_count * depth));
   const std::vector<float> query = random.vector(depth);
   float all[row_count];

@@ -104,15 +104,17 @@ TEST(linear, R15_nor_on_how_the_weights_of_a_layer_that_no_cache_nearby_holds_ar
   const Index inputs = 1030;
   const Index outputs = 1099;  // more than 1 MiB of int8
   const std::vector<float> values = random.vector(inputs * outputs);
+  const std::vector<float> bias = random.vector(outputs);
   const std::vector<float> input = random.vector(4 * inputs);
   for (const LinearFormat format : all_formats()) {
     const PackedWeight weight(values, inputs, outputs, format);
     ASSERT_GT(packed_linear_bytes(inputs, outputs, format), 0x1p20);
-    const std::vector<float> together = forward(weight.layer(), input);
+    const std::vector<float> together = forward(weight.layer(bias.data()), input);
     for (const Index count : {1, 2, 3}) {
       const std::vector<float> some(input.end() - count * inputs, input.end());
       const std::vector<float> expected(together.end() - count * outputs, together.end());
-      ASSERT_TRUE(all_same_bits(forward(weight.layer(), some), expected)) << name_of(format) << ": " << count;
+      ASSERT_TRUE(all_same_bits(forward(weight.layer(bias.data()), some), expected))
+          << name_of(format) << ": " << count;
     }
   }
 }

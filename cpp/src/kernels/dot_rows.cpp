@@ -10,7 +10,7 @@ namespace {
 using simd::Batch;
 using simd::BatchInt;
 
-/// Rows whose sums of lanes wait to be added up, four rows at once: few, since what is stored between reads holds up those that follow.
+/// Rows whose sums of lanes wait to be added up: few, since what is stored between reads holds up those that follow.
 constexpr Index waiting_rows = 16;
 /// Rows of int8 values whose weights share a scale, at most.
 constexpr Index chunk_rows = 256;
