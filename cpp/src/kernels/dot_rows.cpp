@@ -83,7 +83,7 @@ void dot_whole(const float* rows, Index row_stride, Index row_count, const float
   Index d = 0;
   do {
     const Index count = std::min(part_batches * simd::lanes, whole - d);
-    if (paired > 0) dot_part<2>(rows + d, row_stride, paired, query + d, count, d > 0, lane_sums);
+    dot_part<2>(rows + d, row_stride, paired, query + d, count, d > 0, lane_sums);
     if (paired < row_count) {
       dot_part<1>(rows + paired * row_stride + d, row_stride, 1, query + d, count, d > 0,
                   lane_sums + paired * simd::lanes);
@@ -285,24 +285,20 @@ void correct_and_add(float* out, Index count, float correction, const float* sum
 void accumulate_rows(const float* rows, Index row_stride, Index row_count, const float* weights,
                      const std::uint8_t* visible, Index column_count, float* sums) noexcept {
   const Index whole = column_count / step * step;
-  const auto seen = [&](Index row) { return visible[row] != 0; };
+  const auto seen = [&](Index row) { return visible == nullptr || visible[row] != 0; };
   for (Index from = 0; from < row_count;) {
-    Index to = visible == nullptr ? row_count : from;
+    Index to = from;
     while (to < row_count && seen(to)) ++to;
     const Index paired = from + (to - from) / 2 * 2;
-    if (from < paired) {
-      accumulate_whole<2>(rows + from * row_stride, row_stride, paired - from, weights + from, whole, sums);
-    }
-    if (paired < to) {
-      accumulate_whole<1>(rows + paired * row_stride, row_stride, to - paired, weights + paired, whole, sums);
-    }
-    for (Index row = from; whole < column_count && row < to; ++row) {
+    accumulate_whole<2>(rows + from * row_stride, row_stride, paired - from, weights + from, whole, sums);
+    accumulate_whole<1>(rows + paired * row_stride, row_stride, to - paired, weights + paired, whole, sums);
+    for (Index row = from; row < to; ++row) {
       for (Index column = whole; column < column_count; ++column) {
         sums[column] += weights[row] * rows[row * row_stride + column];
       }
     }
     from = to;
-    while (from < row_count && !seen(from)) ++from;  // only where some are hidden
+    while (from < row_count && !seen(from)) ++from;
   }
 }
 

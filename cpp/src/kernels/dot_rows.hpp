@@ -1,7 +1,8 @@
 #pragma once
 
 // One query against rows of keys or values that are read where they lie: for few queries the memory is the limit, and packing
-// would read and write all of it once more. Lanes run along a row; rows are read in their order, two at a time, which prefetchers follow.
+// would read and write all of it once more. Lanes run along a row; rows are read in their order, two at a time, which prefetchers follow;
+// of very deep ones a few rows are read part by part.
 // dot_rows: out[j] = Σ_d rows[j][d] · query[d]. Every lane sums its own d in four sums that take turns, then the lanes are added pairwise,
 // then the d beyond the last whole batch. Sums are made of parts of 32 batches.
 // dot_rows_int8: the same as integers, exact within a group of the query (|sum of a lane| < 2³¹).

@@ -23,7 +23,7 @@ constexpr Index block_rows = 128;
 /// So many rows are done when their weights were read.
 constexpr Index few_rows = 3;
 /// Weights of a layer with more bytes come from beyond the second level of the cache: few rows read them in their order, a panel after the
-/// other. A model of smaller layers may be larger, but then it is small enough for the third.
+/// other. Whether a smaller layer is in the cache depends on what else its model reads, which is not known here.
 constexpr double near_bytes = 1 << 20;
 constexpr Index alignment = 64;  // bytes
 /// Multiply-adds of an item of work: a few microseconds.
